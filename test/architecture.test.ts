@@ -36,7 +36,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/storage",
     "machinery/tracing",
   ],
-  "machinery/authentication": ["machinery/api", "machinery/tracing"],
+  "machinery/authentication": ["machinery/api", "machinery/scheduling/share-path", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
   "machinery/expressions": ["machinery/api", "pki/names/ip-address", "pki/names/parse-url"],
   "machinery/http2": ["machinery/api/byte-accumulator", "machinery/api/no-bytes", "machinery/scheduling/token-bucket"],

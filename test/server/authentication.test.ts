@@ -17,7 +17,7 @@ import {
   forApiAudiences,
   tokenReviewer,
 } from "../../src/machinery/authentication/token-authentication.ts";
-import { apiAudience, bob, scene, TestClock } from "../features/accounts/tokens/token-scene.ts";
+import { apiAudience, bob, checkFor, scene, TestClock } from "../features/accounts/tokens/token-scene.ts";
 import { newAuthority, newCertificate, request } from "../features/access/certificate-scene.ts";
 
 const clients = newAuthority("clients");
@@ -161,7 +161,7 @@ describe("a credential that is checked outside this process", () => {
 });
 
 describe("a token under review", () => {
-  const review = async (token: string, audiences: readonly string[] = []) => reviewToken(token, audiences);
+  const review = async (token: string, audiences: readonly string[] = []) => reviewToken(token, checkFor(audiences));
 
   it("is checked for the audiences of the API by default", async () => {
     const found = await review(tokens.issue(bob, { audiences: [apiAudience, "x"], lifetimeSeconds: 600 }));
@@ -176,9 +176,9 @@ describe("a token under review", () => {
       async () => refused("it is not of the webhook"),
       forApiAudiences(parseTokenFile("static,dave,1,system:masters"), [apiAudience]),
     ]);
-    const good = await later("static", [apiAudience]);
+    const good = await later("static", checkFor([apiAudience]));
     assert.equal(good.outcome === "authenticated" && good.user.username, "dave");
-    await assert.rejects(async () => later("other", [apiAudience]), { code: 429 });
+    await assert.rejects(async () => later("other", checkFor([apiAudience])), { code: 429 });
   });
 
   it("is answered with upstream's message when it is invalid", async () => {

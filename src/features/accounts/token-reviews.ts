@@ -2,6 +2,7 @@ import { badRequest } from "../../machinery/api/api-error.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { credentialWarnings } from "../../machinery/authentication/presented-credential.ts";
 import type { ReviewToken } from "../../machinery/authentication/token-authentication.ts";
+import { sharePath } from "../../machinery/scheduling/share-path.ts";
 import { defineReview } from "../../machinery/registry/definition/review-definition.ts";
 import type { ReviewDefinition } from "../../machinery/registry/definition/review-definition.ts";
 import { objectFields } from "../../machinery/schema/meta-schemas.ts";
@@ -65,10 +66,10 @@ export const tokenReviews = (
     scope: "Cluster",
     schema: tokenReviewSchema,
     confidentialFields: [["spec", "token"]],
-    create: async (review, { requestedGroup }) => {
+    create: async (review, { requestedGroup, user }) => {
       const { token = "", audiences = [] } = review.spec;
       if (token === "") throw badRequest("token is required for TokenReview in authentication");
-      const found = await reviewToken(token, audiences);
+      const found = await reviewToken(token, { audiences, asker: () => sharePath(user) });
       const status: TokenReview["status"] = found.isAuthenticated
         ? {
             authenticated: true,

@@ -1,10 +1,11 @@
-import type { Headers } from "../api/http-message.ts";
+import type { Connection, Headers } from "../api/http-message.ts";
 import { andThen } from "../api/maybe-promise.ts";
 import { notApplicable, refused } from "./credential.ts";
 import type { Credential, CredentialOutcome } from "./credential.ts";
-import type { VerifyToken } from "./token-authentication.ts";
+import type { TokenCheck, VerifyToken } from "./token-authentication.ts";
 import { firstHeaderValue } from "./header-values.ts";
 import { subprotocolsOf } from "../api/web-socket-subprotocols.ts";
+import { addressPath } from "../scheduling/share-path.ts";
 
 const extraSpaceWarning =
   "the provided Authorization header contains extra space before the bearer token, and is ignored";
@@ -29,14 +30,20 @@ export function bearerTokenWarnings({ authorization = "" }: Headers): string[] {
   return /^\s*bearer {2,}\S/i.test(first) ? [extraSpaceWarning] : [];
 }
 
+/** The client of a request is not known before its token is checked, but its address is. */
+const checkFor = ({ remoteAddress }: Connection, audiences: readonly string[]): TokenCheck => ({
+  audiences,
+  asker: () => addressPath(remoteAddress),
+});
+
 /** Authenticates by the bearer token, for the audiences of this API. A token that no verifier knows is refused. */
 export const bearerToken = (verify: VerifyToken, apiAudiences: readonly string[]): Credential => ({
   name: "bearer token",
   headers: { names: ["authorization"], prefixes: [] },
-  authenticate({ headers }) {
+  authenticate({ headers, connection }) {
     const token = bearerTokenOf(headers);
     if (token === undefined) return notApplicable;
-    return andThen(verify(token, apiAudiences), (answer) =>
+    return andThen(verify(token, checkFor(connection, apiAudiences)), (answer) =>
       answer.outcome === "notApplicable" ? refused("invalid bearer token") : answer,
     );
   },
@@ -49,7 +56,7 @@ export const bearerToken = (verify: VerifyToken, apiAudiences: readonly string[]
 export const webSocketToken = (verify: VerifyToken, apiAudiences: readonly string[]): Credential => ({
   name: "bearer token of a WebSocket",
   headers: { names: ["sec-websocket-protocol"], prefixes: [] },
-  authenticate({ headers, isWebSocket = false }) {
+  authenticate({ headers, connection, isWebSocket = false }) {
     if (!isWebSocket) return notApplicable;
     const { offered, tokens } = subprotocolsOf(headers);
     const [encoded] = tokens;
@@ -59,7 +66,7 @@ export const webSocketToken = (verify: VerifyToken, apiAudiences: readonly strin
     if (token === undefined) return refused("the bearer token is not base64url without padding, of UTF-8");
     if (offered.length === 0) return refused("a subprotocol must be offered besides the bearer token");
     if (token === "") return notApplicable;
-    return andThen(verify(token, apiAudiences), (answer): CredentialOutcome =>
+    return andThen(verify(token, checkFor(connection, apiAudiences)), (answer): CredentialOutcome =>
       answer.outcome === "notApplicable" ? refused("invalid bearer token") : answer,
     );
   },

@@ -133,8 +133,8 @@ export const refuseUsers = (credential: Credential, refusalOf: RefusalOfUser): C
 /** The same verifier, but refuses the tokens of some users. */
 export const refuseUsersOfTokens =
   (verify: VerifyToken, refusalOf: RefusalOfUser): VerifyToken =>
-  (token, audiences) =>
-    andThen(verify(token, audiences), (answer) => {
+  (token, check) =>
+    andThen(verify(token, check), (answer) => {
       const message = answer.outcome === "authenticated" ? refusalOf(answer.user) : undefined;
       return message === undefined ? answer : refused(message);
     });

@@ -2,6 +2,7 @@ import { goQuoted } from "../api/format-value.ts";
 import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";
+import type { SharePath } from "../scheduling/share-path.ts";
 import { withAuthenticatedGroup } from "./authenticated-group.ts";
 import { notApplicable, refused } from "./credential.ts";
 import type { NotAuthenticated } from "./credential.ts";
@@ -28,14 +29,21 @@ export const quotedAudiences = (audiences: readonly string[]): string => `[${aud
 export const refusedAudiences = (requested: readonly string[], held: readonly string[]): NotAuthenticated =>
   refused(`token audiences ${quotedAudiences(held)} is invalid for the target audiences ${quotedAudiences(requested)}`);
 
+/** What a token is checked for. */
+export interface TokenCheck {
+  readonly audiences: readonly string[];
+  /** Whose share counts while the token waits for another server. Called only when the token has to wait. */
+  readonly asker: () => SharePath;
+}
+
 /**
- * Checks a token for the given audiences. Never throws. Returns a promise only when another service must be called. The promise rejects
+ * Checks a token. Never throws. Returns a promise only when another service must be called. The promise rejects
  * only with an ApiError, when the token could not be checked; this does not mean that the token is bad.
  */
-export type VerifyToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenOutcome>;
+export type VerifyToken = (token: string, check: TokenCheck) => MaybePromise<TokenOutcome>;
 
 /** A verifier that needs no other service, and so answers without a promise. */
-export type VerifyTokenInMemory = (token: string, audiences: readonly string[]) => TokenOutcome;
+export type VerifyTokenInMemory = (token: string, check: Pick<TokenCheck, "audiences">) => TokenOutcome;
 
 /** The result of a TokenReview. */
 type TokenReviewResult =
@@ -43,7 +51,7 @@ type TokenReviewResult =
   | { readonly isAuthenticated: false; readonly error: string };
 
 /** Finds the user of a token. Default for no audiences: the audiences of this API. The token is not trimmed or decoded first. */
-export type ReviewToken = (token: string, audiences: readonly string[]) => MaybePromise<TokenReviewResult>;
+export type ReviewToken = (token: string, check: TokenCheck) => MaybePromise<TokenReviewResult>;
 
 /**
  * Asks one verifier after the other until one accepts the token. Refusals and failures do not end the search. If no verifier accepts the
@@ -51,12 +59,12 @@ export type ReviewToken = (token: string, audiences: readonly string[]) => Maybe
  */
 export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
   // One function for all tokens, as in createAuthentication.
-  const ask = ({ token, audiences, next, faults, failures }: TokenSearch): MaybePromise<TokenOutcome> => {
+  const ask = ({ token, check, next, faults, failures }: TokenSearch): MaybePromise<TokenOutcome> => {
     let found = faults;
     for (let index = next; index < verifiers.length; index += 1) {
-      const answer = verifiers[index]?.(token, audiences) ?? notApplicable;
+      const answer = verifiers[index]?.(token, check) ?? notApplicable;
       if (answer instanceof Promise) {
-        return askLater(answer, { token, audiences, next: index + 1, faults: found, failures });
+        return askLater(answer, { token, check, next: index + 1, faults: found, failures });
       }
       if (answer.outcome === "authenticated") return answer;
       found = withFault(found, answer);
@@ -74,12 +82,12 @@ export function firstGoodToken(verifiers: readonly VerifyToken[]): VerifyToken {
     if (later.outcome === "authenticated") return later;
     return ask({ ...search, faults: withFault(search.faults, later) });
   };
-  return (token, audiences) => ask({ token, audiences, next: 0, faults: [], failures: [] });
+  return (token, check) => ask({ token, check, next: 0, faults: [], failures: [] });
 }
 
 interface TokenSearch {
   readonly token: string;
-  readonly audiences: readonly string[];
+  readonly check: TokenCheck;
   /** The index of the verifier to ask next. */
   readonly next: number;
   /** Why verifiers have refused the token so far. */
@@ -96,7 +104,7 @@ export function forApiAudiences(
   find: (token: string) => UserInfo | undefined,
   apiAudiences: readonly string[],
 ): VerifyTokenInMemory {
-  return (token, audiences) => {
+  return (token, { audiences }) => {
     const common = commonAudiences(audiences, apiAudiences);
     if (common.length === 0) return notApplicable;
     const user = find(token);
@@ -106,10 +114,13 @@ export function forApiAudiences(
 
 /** Answers TokenReviews with upstream's messages. */
 export function tokenReviewer(verify: VerifyToken, apiAudiences: readonly string[]): ReviewToken {
-  return (token, audiences) =>
-    andThen(verify(token, audiences.length > 0 ? audiences : apiAudiences), (answer): TokenReviewResult => {
-      if (answer.outcome === "notApplicable") return { isAuthenticated: false, error: "invalid bearer token" };
-      if (answer.outcome === "refused") return { isAuthenticated: false, error: answer.message };
-      return { isAuthenticated: true, user: withAuthenticatedGroup(answer.user), audiences: answer.audiences };
-    });
+  return (token, { audiences, asker }) =>
+    andThen(
+      verify(token, { audiences: audiences.length > 0 ? audiences : apiAudiences, asker }),
+      (answer): TokenReviewResult => {
+        if (answer.outcome === "notApplicable") return { isAuthenticated: false, error: "invalid bearer token" };
+        if (answer.outcome === "refused") return { isAuthenticated: false, error: answer.message };
+        return { isAuthenticated: true, user: withAuthenticatedGroup(answer.user), audiences: answer.audiences };
+      },
+    );
 }

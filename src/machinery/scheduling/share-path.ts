@@ -1,3 +1,4 @@
+import { addressKey } from "../api/addresses/address-key.ts";
 import { computedOnce } from "../api/computed-once.ts";
 import { kubernetesNames, platformNames } from "../api/names.ts";
 import {
@@ -44,8 +45,8 @@ export const sharePath = computedOnce((user: UserInfo): SharePath => {
   return [level, `${level}/${username}`];
 });
 
-/** The path for a request from an address, as long as its user is not known. */
-export const addressPath = (address: string): SharePath => ["others", `address/${address}`];
+/** The sharer for requests and bytes from an address while their user is not known. */
+export const addressPath = (address: string): SharePath => ["others", `address/${addressKey(address)}`];
 
 /** `system:kube-controller-manager`, but not `system:bootstrap:ID`. */
 const isSystemName = (username: string): boolean =>

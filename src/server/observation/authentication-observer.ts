@@ -41,8 +41,8 @@ export function authenticationObserver({
 /** Counts the answers of TokenReviews. */
 export const countedReviews =
   (review: ReviewToken, { tokenReviews }: DomainCounters): ReviewToken =>
-  (token, audiences) =>
-    andThen(review(token, audiences), (result) => {
+  (token, check) =>
+    andThen(review(token, check), (result) => {
       tokenReviews.inc({ outcome: result.isAuthenticated ? "authenticated" : "refused" });
       return result;
     });

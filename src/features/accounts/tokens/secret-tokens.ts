@@ -64,7 +64,7 @@ export function createSecretTokenVerifier({
   onUse,
 }: SecretTokenOptions): VerifyTokenInMemory {
   const issuer = issuerOf(names);
-  return (token, audiences) => {
+  return (token, { audiences }) => {
     const parsed = parseToken(token);
     if (parsed === undefined) return notApplicable;
     const payload = stringsOf(parsed.payload);

@@ -49,7 +49,7 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
   let cache = new VerifiedTokenCache<VerifiedToken>(clock);
   const verify = signatureVerifier(options);
 
-  return (token, audiences) => {
+  return (token, { audiences }) => {
     // Texts without dots are tokens of other kinds: do not compute a digest for them.
     if (!token.includes(".")) return notApplicable;
     const current = options.keys.verification();
@@ -86,12 +86,12 @@ export function learningKeys(
   { keys, issuers }: Pick<ServiceAccountTokenOptions, "issuers"> & { readonly keys: TokenKeys },
 ): VerifyToken {
   const acceptedIssuers = new Set(issuers);
-  return (token, audiences) => {
+  return (token, check) => {
     const parsed = token.includes(".") ? parseToken(token) : undefined;
     const { kid = "" } = parsed?.header ?? {};
     const isKnown = kid === "" || keys.verification().byId.has(kid);
     const learning = isKnown || !hasIssuer(parsed?.payload, acceptedIssuers) ? undefined : keys.learn?.(kid);
-    return learning === undefined ? verify(token, audiences) : learning.then(() => verify(token, audiences));
+    return learning === undefined ? verify(token, check) : learning.then(() => verify(token, check));
   };
 }
 

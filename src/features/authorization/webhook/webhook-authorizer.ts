@@ -9,6 +9,8 @@ import {
   TooManyQuestions,
 } from "../../../machinery/client/webhooks/remote-questions.ts";
 import type { RemoteQuestionsOptions } from "../../../machinery/client/webhooks/remote-questions.ts";
+import { sharePath } from "../../../machinery/scheduling/share-path.ts";
+import type { SharePath } from "../../../machinery/scheduling/share-path.ts";
 import type { WebhookAuthorizerSettings } from "../settings.ts";
 import { webhookReviewOf, webhookReviewSpecOf, decisionOf } from "./webhook-review.ts";
 import type { WebhookReviewSpec } from "./webhook-review.ts";
@@ -100,7 +102,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       return failed("a match condition could not be evaluated");
     }
     try {
-      const asker = attributes.askedBy ?? attributes.user;
+      const asker = (): SharePath => sharePath(attributes.askedBy ?? attributes.user);
       const decision = questions.ask({ key: digest(JSON.stringify(spec)), asker }, () => ask(spec));
       return decision instanceof Promise ? decision.catch(notAnswered) : decision;
     } catch (error) {

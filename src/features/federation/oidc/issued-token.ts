@@ -44,7 +44,7 @@ const unknownKey = Symbol("unknown key");
  */
 export function issuedTokens(options: IssuedTokenOptions): VerifyToken {
   const verifier = new IssuedTokenVerifier(options);
-  return (token, audiences) => verifier.verify(token, audiences);
+  return (token, { audiences }) => verifier.verify(token, audiences);
 }
 
 class IssuedTokenVerifier {

@@ -86,7 +86,7 @@ export function openIssuers(
     onFailure: (error) => log.error({ err: error }, "could not look after the issuers' keys"),
   });
   return {
-    verify: (token, audiences) => current().verify(token, audiences),
+    verify: (token, check) => current().verify(token, check),
     mayBeAnonymous({ path }) {
       const { anonymous } = current();
       if (anonymous === undefined) return true;

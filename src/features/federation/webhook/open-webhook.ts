@@ -50,7 +50,7 @@ export function openWebhook(
     retirement: { milliseconds: closingMilliseconds, close: (opened) => opened.close() },
     describe: ({ webhook }) => ({ webhook }),
   });
-  return { verify: (token, audiences) => current().verify(token, audiences), close: () => current().close() };
+  return { verify: (token, check) => current().verify(token, check), close: () => current().close() };
 }
 
 function openVersion(

@@ -58,17 +58,17 @@ export function webhookTokens(options: WebhookTokenOptions): VerifyToken {
   const questions = new RemoteQuestions<TokenOutcome>({
     clock,
     maximumPending,
-    // Each token is an asker of its own. Many failing askers cause no common pause, because anybody can make up tokens.
+    // Each token is paused alone, and many tokens without an answer cause no common pause, because anybody can make up tokens.
     pauseAfter: { failuresOfAsker: 5, askers: Number.POSITIVE_INFINITY },
     maximumKept,
     keep: ({ outcome }) => ({ isGood: outcome === "authenticated", milliseconds: cacheMilliseconds }),
     onChange,
   });
-  return (token, audiences) => {
+  return (token, { audiences, asker }) => {
     if (token.length > longestToken || isOwn(token, ownIssuers)) return notApplicable;
     const key = digest(`${JSON.stringify(audiences)}${token}`);
     try {
-      const outcome = questions.ask({ key }, async () => {
+      const outcome = questions.ask({ key, asker, pausedAs: key }, async () => {
         const answer = await ask(token, audiences);
         const error = answer.error.replaceAll(token, "REDACTED").slice(0, longestError).toWellFormed();
         return outcomeOfAnswer({ ...answer, error }, { audiences, apiAudiences });

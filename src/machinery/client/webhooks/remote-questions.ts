@@ -3,9 +3,7 @@ import { millisecondsSince } from "../../api/clock.ts";
 import type { Clock } from "../../api/clock.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { RecentlyUsed } from "../../api/recently-used.ts";
-import type { UserInfo } from "../../api/user-info.ts";
 import { FairShare } from "../../scheduling/fair-share.ts";
-import { sharePath } from "../../scheduling/share-path.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
 import { FailedAnswer, UnusableAnswer } from "./post-json.ts";
 
@@ -18,8 +16,10 @@ export class TooManyQuestions extends RemoteUnavailable {}
 interface Question {
   /** Questions with the same key share one answer. */
   readonly key: string;
-  /** The user who asks. Undefined: not known, so each question counts as asked by another user. */
-  readonly asker?: UserInfo | undefined;
+  /** Whose share of the waiting questions it takes. Called only when the answer is not known yet. */
+  readonly asker: () => SharePath;
+  /** What is paused when it gets no answer. Default: the asker. */
+  readonly pausedAs?: string;
 }
 
 interface KeptAnswer {
@@ -89,15 +89,14 @@ export class RemoteQuestions<Answer> {
    * The answer to a question. Rejects with the error of `ask`. Throws RemoteUnavailable when the other side is not asked, and
    * TooManyQuestions when the reason is that too many questions wait.
    */
-  ask({ key, asker }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
+  ask({ key, asker, pausedAs }: Question, ask: () => Promise<Answer>): MaybePromise<Answer> {
     const known = this.#good.find(key) ?? this.#bad.find(key);
     if (known !== undefined) return known.answer;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    const path: SharePath = asker === undefined ? ["others", key] : sharePath(asker);
-    const [, sharer] = path;
-    const mayWait = asker === undefined ? !this.#share.isFull : this.#share.mayTake(path);
-    if (!mayWait) throw new TooManyQuestions("too many questions wait for it");
+    const path = asker();
+    const sharer = pausedAs ?? path[1];
+    if (!this.#share.mayTake(path)) throw new TooManyQuestions("too many questions wait for it");
     if (this.#isPaused(sharer)) throw new RemoteUnavailable("it has failed too often");
     // If a pause has ended, begins the next one: only this question is sent, the others are refused until it is answered.
     this.#pauseIfFailing(sharer);

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { addressKey } from "./client-address.ts";
+import { addressKey } from "../../api/addresses/address-key.ts";
 
 export interface ConnectionLimits {
   /** The maximum number of simultaneous connections from all clients. */

@@ -1,6 +1,6 @@
 import { FairShare } from "../../scheduling/fair-share.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
-import { addressKey } from "./client-address.ts";
+import { addressKey } from "../../api/addresses/address-key.ts";
 import type { ConnectionLimits } from "./connection-room.ts";
 
 /** The share that one user may have of the connections that the other users leave. */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { systemSchedule } from "../../api/clock.ts";
 import { RoundRobinQueue } from "../../scheduling/round-robin-queue.ts";
-import { pathOfAddress } from "./client-address.ts";
+import { addressPath } from "../../scheduling/share-path.ts";
 import { endpointsOf } from "./endpoints-of.ts";
 import { startReading, stopReading } from "./socket-reading.ts";
 
@@ -113,7 +113,7 @@ export class HandshakeTurns {
   }
 
   #addStep(socket: Socket, step: () => void): void {
-    this.#waiting.add(pathOfAddress(socket.remoteAddress ?? ""), step);
+    this.#waiting.add(addressPath(socket.remoteAddress ?? ""), step);
     if (this.#isGivingTurns) return;
     this.#isGivingTurns = true;
     setImmediate(this.#giveTurn);

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { FairShare } from "../../scheduling/fair-share.ts";
 import { requestTurnOfAddress } from "../../scheduling/request-turn.ts";
 import type { SharePath } from "../../scheduling/share-path.ts";
-import { pathOfConnection } from "./client-address.ts";
+import { pathOfConnection } from "./path-of-connection.ts";
 
 /**
  * How many requests of all connections may wait. Addresses may have 19,500 of these places; the rest is kept for the other levels. A

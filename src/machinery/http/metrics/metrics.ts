@@ -10,7 +10,7 @@ import { mergeMetricsInSteps } from "./merge-metrics.ts";
 import type { Aggregator } from "./merge-metrics.ts";
 import { LongWork } from "../../scheduling/long-work.ts";
 import { requestTurnOfAddress } from "../../scheduling/request-turn.ts";
-import { pathOfAddress } from "../connections/client-address.ts";
+import { addressPath } from "../../scheduling/share-path.ts";
 import { dryRunLabel, requestLabelNames, scopeLabel, verbLabel } from "./request-labels.ts";
 import type { RequestLabel, RequestLabels } from "./request-labels.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
@@ -176,7 +176,7 @@ export class Metrics {
     { headers, connection }: Pick<HttpRequest, "headers" | "connection">,
     isWanted?: (name: string) => boolean,
   ): Promise<HttpResponse> {
-    await requestTurnOfAddress(pathOfAddress(connection.remoteAddress));
+    await requestTurnOfAddress(addressPath(connection.remoteAddress));
     const own = await this.text();
     const others = await this.#others(own);
     const merging = { aggregatorOf: (name: string) => this.#aggregatorOf(name), isWanted };

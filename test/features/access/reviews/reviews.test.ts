@@ -17,8 +17,8 @@ describe("a token review", () => {
   const user = { username: "bob", uid: "u", groups: ["g"], extra: { k: ["v"] } };
   const asked: unknown[] = [];
   const review = tokenReviews(platformNames, {
-    reviewToken: (token, audiences) => {
-      asked.push([token, audiences]);
+    reviewToken: (token, { audiences, asker }) => {
+      asked.push([token, audiences, asker()]);
       return token === "good"
         ? { isAuthenticated: true, user, audiences }
         : { isAuthenticated: false, error: "invalid bearer token" };
@@ -31,7 +31,7 @@ describe("a token review", () => {
       spec: { token: "good", audiences: ["a"] },
       status: { authenticated: true, audiences: ["a"], user },
     });
-    assert.deepEqual(asked.at(-1), ["good", ["a"]]);
+    assert.deepEqual(asked.at(-1), ["good", ["a"], ["others", "others/alice"]]);
   });
 
   it("returns why a token is not valid, and ignores a status in the request", async () => {

@@ -26,7 +26,7 @@ function secretScene() {
     token,
     uses,
     verifySecretToken,
-    outcome: (audience = apiAudience) => verifySecretToken(token, [audience]),
+    outcome: (audience = apiAudience) => verifySecretToken(token, { audiences: [audience] }),
   };
 }
 
@@ -55,7 +55,7 @@ it("a token in a Secret is refused when another key has signed it: who writes Se
   const outcomeOf = (pem: string, claims: object): ReturnType<typeof test.outcome> => {
     const token = forge(pem, { header: { alg: "ES256" }, payload: claims });
     test.objects.secrets.set("ns/t", { uid: "s", token });
-    return test.verifySecretToken(token, [apiAudience]);
+    return test.verifySecretToken(token, { audiences: [apiAudience] });
   };
   assert.equal(outcomeOf(test.pem, payload).outcome, "authenticated");
   assert.equal(outcomeOf(newKeyPem.ES256(), payload).outcome, "refused");
@@ -109,7 +109,7 @@ it("a token in a Secret is refused in upstream's words when its key or a claim i
   const message = (payload: object, header: object = {}): string => {
     const outcome = test.verifySecretToken(
       forge(test.pem, { header: { alg: "ES256", ...header }, payload: { iss: "platform/serviceaccount", ...payload } }),
-      [apiAudience],
+      { audiences: [apiAudience] },
     );
     return outcome.outcome === "refused" ? outcome.message : outcome.outcome;
   };
@@ -133,5 +133,5 @@ it("a token in a Secret is refused in upstream's words when its key or a claim i
 
 it("a token of a Secret is not accepted as a token of TokenRequest, nor the reverse", () => {
   const test = secretScene();
-  assert.equal(test.verify(test.token, [apiAudience]).outcome, "notApplicable");
+  assert.equal(test.verify(test.token, { audiences: [apiAudience] }).outcome, "notApplicable");
 });

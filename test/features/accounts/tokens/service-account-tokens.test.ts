@@ -26,7 +26,7 @@ describe("a token that was issued", () => {
     it(`with ${algorithm} authenticates here and verifies with an independent library`, async () => {
       const test = scene({}, newPem());
       const token = test.issue(bob, hour);
-      const outcome = test.verify(token, [apiAudience]);
+      const outcome = test.verify(token, { audiences: [apiAudience] });
       assert.equal(outcome.outcome, "authenticated");
       const { protectedHeader } = await compactVerify(token, await importJWK(test.key.jwk, algorithm));
       assert.deepEqual(protectedHeader, { alg: algorithm, kid: test.key.kid });
@@ -58,7 +58,9 @@ describe("a token that was issued", () => {
   it("without an id has none in its user", () => {
     const { verify, clock, pem, key } = scene();
     const { jti: _id, ...payload } = goodClaims(clock.now());
-    const answer = verify(forge(pem, { header: { alg: "ES256", kid: key.kid }, payload }), [apiAudience]);
+    const answer = verify(forge(pem, { header: { alg: "ES256", kid: key.kid }, payload }), {
+      audiences: [apiAudience],
+    });
     assert.ok(answer.outcome === "authenticated");
     assert.deepEqual(answer.user.extra, {});
   });
@@ -74,7 +76,7 @@ describe("a token that was issued", () => {
     test.objects.pods.set("ns/web-0", { uid: "pod-uid", serviceAccountName: "bob" });
     const bound = { pod: { name: "web-0", uid: "pod-uid" }, node: { name: "node-1", uid: "node-uid" } };
     const token = test.issue({ ...bob, ...bound }, hour);
-    const outcome = test.verify(token, [apiAudience]);
+    const outcome = test.verify(token, { audiences: [apiAudience] });
     assert.ok(outcome.outcome === "authenticated");
     const { extra, ...user } = outcome.user;
     assert.deepEqual(user, {
@@ -97,7 +99,7 @@ describe("audiences", () => {
   it("are returned in the order of the request", () => {
     const test = scene();
     const token = test.issue(bob, { ...hour, audiences: ["a", "b", "c"] });
-    const outcome = test.verify(token, ["c", "x", "a"]);
+    const outcome = test.verify(token, { audiences: ["c", "x", "a"] });
     assert.ok(outcome.outcome === "authenticated");
     assert.deepEqual(outcome.audiences, ["c", "a"]);
   });
@@ -105,7 +107,7 @@ describe("audiences", () => {
   it("lead to a refusal with both lists, as Go quotes them, when they have none in common", () => {
     const test = scene();
     const token = test.issue(bob, { ...hour, audiences: ["a", 'q"'] });
-    assert.deepEqual(test.verify(token, ["b\u202e", ""]), {
+    assert.deepEqual(test.verify(token, { audiences: ["b\u202e", ""] }), {
       outcome: "refused",
       message: 'token audiences ["a" "q\\""] is invalid for the target audiences ["b\\u202e" ""]',
     });
@@ -115,15 +117,15 @@ describe("audiences", () => {
     const test = scene();
     const payload = { ...goodClaims(test.clock.now()), aud: undefined };
     const token = forge(test.pem, { header: { alg: "ES256" }, payload });
-    assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
-    assert.equal(test.verify(token, ["vault"]).outcome, "refused");
+    assert.equal(test.verify(token, { audiences: [apiAudience] }).outcome, "authenticated");
+    assert.equal(test.verify(token, { audiences: ["vault"] }).outcome, "refused");
   });
 
   it("are checked again for each request with a cached token", () => {
     const test = scene();
     const token = test.issue(bob, hour);
-    assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
-    assert.equal(test.verify(token, ["vault"]).outcome, "refused");
+    assert.equal(test.verify(token, { audiences: [apiAudience] }).outcome, "authenticated");
+    assert.equal(test.verify(token, { audiences: ["vault"] }).outcome, "refused");
   });
 });
 
@@ -132,9 +134,9 @@ describe("the times of a token", () => {
     const test = scene();
     const token = test.issue(bob, { ...hour, lifetimeSeconds: 600 });
     test.clock.passSeconds(660);
-    assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
+    assert.equal(test.verify(token, { audiences: [apiAudience] }).outcome, "authenticated");
     test.clock.passSeconds(1);
-    assert.deepEqual(test.verify(token, [apiAudience]), {
+    assert.deepEqual(test.verify(token, { audiences: [apiAudience] }), {
       outcome: "refused",
       message: "service account token has expired",
     });
@@ -145,14 +147,17 @@ describe("the times of a token", () => {
     const token = (nowSeconds: number, bent: object): string =>
       forge(test.pem, { header: { alg: "ES256" }, payload: { ...goodClaims(nowSeconds * 1000), ...bent } });
     const now = test.clock.now() / 1000;
-    assert.equal(test.verify(token(now, { nbf: now + 60, iat: now + 60 }), [apiAudience]).outcome, "authenticated");
+    assert.equal(
+      test.verify(token(now, { nbf: now + 60, iat: now + 60 }), { audiences: [apiAudience] }).outcome,
+      "authenticated",
+    );
     for (const future of [{ nbf: now + 61 }, { nbf: now + 61, iat: now + 61 }, { nbf: now + 61, exp: now - 61 }]) {
-      assert.deepEqual(test.verify(token(now, future), [apiAudience]), {
+      assert.deepEqual(test.verify(token(now, future), { audiences: [apiAudience] }), {
         outcome: "refused",
         message: "service account token is not valid yet",
       });
     }
-    assert.deepEqual(test.verify(token(now, { iat: now + 61 }), [apiAudience]), {
+    assert.deepEqual(test.verify(token(now, { iat: now + 61 }), { audiences: [apiAudience] }), {
       outcome: "refused",
       message: "service account token is issued in the future",
     });
@@ -161,7 +166,7 @@ describe("the times of a token", () => {
 
 describe("the objects that a token is bound to", () => {
   const refusal = (test: ReturnType<typeof scene>, token: string): string => {
-    const outcome = test.verify(token, [apiAudience]);
+    const outcome = test.verify(token, { audiences: [apiAudience] });
     return outcome.outcome === "refused" ? outcome.message : outcome.outcome;
   };
 
@@ -219,7 +224,7 @@ describe("issuers and keys", () => {
     const test = scene();
     const payload = { ...goodClaims(test.clock.now()), iss: "https://other.test" };
     assert.equal(
-      test.verify(forge(test.pem, { header: { alg: "ES256" }, payload }), [apiAudience]).outcome,
+      test.verify(forge(test.pem, { header: { alg: "ES256" }, payload }), { audiences: [apiAudience] }).outcome,
       "notApplicable",
     );
   });
@@ -227,9 +232,9 @@ describe("issuers and keys", () => {
   it("may be several, each with valid tokens; for a token without kid, every key is tried", () => {
     const old = scene();
     const test = scene({ keys: fixedTokenKeys(scene().key, [old.key]), issuers: ["https://new.test", issuer] });
-    assert.equal(test.verify(old.issue(bob, hour), [apiAudience]).outcome, "authenticated");
+    assert.equal(test.verify(old.issue(bob, hour), { audiences: [apiAudience] }).outcome, "authenticated");
     const token = forge(old.pem, { header: { alg: "ES256" }, payload: goodClaims(test.clock.now()) });
-    assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
+    assert.equal(test.verify(token, { audiences: [apiAudience] }).outcome, "authenticated");
   });
 
   it("that are retired end their tokens at once, also those whose verification is cached", () => {
@@ -237,15 +242,15 @@ describe("issuers and keys", () => {
     let keys = fixedTokenKeys(parseTokenSigningKey(pem));
     const test = scene({ keys: { verification: () => keys.verification() } }, pem);
     const token = test.issue(bob, hour);
-    assert.equal(test.verify(token, [apiAudience]).outcome, "authenticated");
+    assert.equal(test.verify(token, { audiences: [apiAudience] }).outcome, "authenticated");
     keys = fixedTokenKeys(parseTokenSigningKey(newKeyPem.ES256()));
-    assert.equal(test.verify(token, [apiAudience]).outcome, "refused");
+    assert.equal(test.verify(token, { audiences: [apiAudience] }).outcome, "refused");
   });
 
   it("that a token names by an unknown kid lead to a refusal", () => {
     const test = scene();
     const token = forge(test.pem, { header: { alg: "ES256", kid: "other" }, payload: goodClaims(test.clock.now()) });
-    assert.deepEqual(test.verify(token, [apiAudience]), {
+    assert.deepEqual(test.verify(token, { audiences: [apiAudience] }), {
       outcome: "refused",
       message: "invalid signature, no keys found",
     });
@@ -298,7 +303,7 @@ describe("a cached token", () => {
     };
     const counting = scene({ keys: fixedTokenKeys(counted) });
     const token = test.issue(bob, hour);
-    const use = (): string => counting.verify(token, [apiAudience]).outcome;
+    const use = (): string => counting.verify(token, { audiences: [apiAudience] }).outcome;
     assert.deepEqual([use(), use()], ["authenticated", "authenticated"]);
     assert.equal(verifications, 1);
     counting.clock.passSeconds(10);
@@ -312,8 +317,8 @@ describe("a cached token", () => {
     const counted = { ...test.key, verifies: () => (verifications++, false) };
     const counting = scene({ keys: fixedTokenKeys(counted) });
     const token = `${encode({ alg: "ES256" })}.${encode(goodClaims(test.clock.now()))}.${"A".repeat(86)}`;
-    counting.verify(token, [apiAudience]);
-    counting.verify(token, [apiAudience]);
+    counting.verify(token, { audiences: [apiAudience] });
+    counting.verify(token, { audiences: [apiAudience] });
     assert.equal(verifications, 2);
   });
 });

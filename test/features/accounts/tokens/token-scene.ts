@@ -2,7 +2,8 @@ import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { createServiceAccountTokenVerifier } from "../../../../src/features/accounts/tokens/service-account-tokens.ts";
 import type { ServiceAccountTokenOptions } from "../../../../src/features/accounts/tokens/service-account-tokens.ts";
-import type { VerifyTokenInMemory } from "../../../../src/machinery/authentication/token-authentication.ts";
+import type { TokenCheck, VerifyTokenInMemory } from "../../../../src/machinery/authentication/token-authentication.ts";
+import { addressPath } from "../../../../src/machinery/scheduling/share-path.ts";
 import { createTokenIssuer } from "../../../../src/features/accounts/tokens/token-issuer.ts";
 import type { IssueToken } from "../../../../src/features/accounts/tokens/token-issuer.ts";
 import { verificationKeys } from "../../../../src/features/accounts/keys/token-keys.ts";
@@ -23,6 +24,12 @@ import type {
 
 export const issuer = "https://signet.test";
 export const apiAudience = "https://api.test";
+
+/** The check of a token that a client at an address presents. */
+export const checkFor = (audiences: readonly string[], address = "192.0.2.1"): TokenCheck => ({
+  audiences,
+  asker: () => addressPath(address),
+});
 
 /** A clock that stands still until a test moves it. */
 export class TestClock {

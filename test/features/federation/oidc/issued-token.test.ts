@@ -10,7 +10,7 @@ import type { OpenedIssuers } from "../../../../src/features/federation/oidc/ope
 import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
 import { presentedCredential } from "../../../../src/machinery/authentication/presented-credential.ts";
 import type { TokenOutcome } from "../../../../src/machinery/authentication/token-authentication.ts";
-import { TestClock } from "../../accounts/tokens/token-scene.ts";
+import { checkFor, TestClock } from "../../accounts/tokens/token-scene.ts";
 import { request } from "../../access/certificate-scene.ts";
 import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
@@ -85,7 +85,7 @@ interface SignedWith extends SigningOptions {
 describe("a token of an OpenID Connect issuer", () => {
   it("authenticates its user, with prefixes, groups and the token's id", async () => {
     using issuers = disposable(await ready());
-    const answer = await issuers.verify(await tokenOf({ groups: ["dev"], jti: "t-1" }), api);
+    const answer = await issuers.verify(await tokenOf({ groups: ["dev"], jti: "t-1" }), checkFor(api));
     assert.deepEqual(answer, {
       outcome: "authenticated",
       audiences: api,
@@ -101,7 +101,7 @@ describe("a token of an OpenID Connect issuer", () => {
     const uid = async (mapping: object, claims: object): Promise<string | undefined> => {
       const claimMappings = { username: { expression: "claims.sub" }, uid: mapping };
       using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
-      const answer = await issuers.verify(await tokenOf(claims), api);
+      const answer = await issuers.verify(await tokenOf(claims), checkFor(api));
       assert.ok(answer.outcome === "authenticated");
       return answer.user.uid;
     };
@@ -122,7 +122,7 @@ describe("a token of an OpenID Connect issuer", () => {
     };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
     const claims = { groups: ["dev", ""], list: ["a", "", "b"], none: [], blank: "" };
-    const answer = await issuers.verify(await tokenOf(claims), api);
+    const answer = await issuers.verify(await tokenOf(claims), checkFor(api));
     assert.ok(answer.outcome === "authenticated");
     assert.deepEqual(answer.user.groups, ["dev"]);
     assert.deepEqual(answer.user.extra, { "example.com/list": ["a", "b"] });
@@ -131,7 +131,7 @@ describe("a token of an OpenID Connect issuer", () => {
   it("may keep claims elsewhere that its user is not made of", async () => {
     using issuers = disposable(await ready());
     const claims = { _claim_names: { address: "a" }, _claim_sources: { a: { endpoint: "https://claims.example/" } } };
-    const answer = await issuers.verify(await tokenOf(claims), api);
+    const answer = await issuers.verify(await tokenOf(claims), checkFor(api));
     assert.ok(answer.outcome === "authenticated");
     assert.deepEqual(answer.user.groups, []);
   });
@@ -139,7 +139,7 @@ describe("a token of an OpenID Connect issuer", () => {
   it("is known by its id and its time, by which it can be revoked", async () => {
     using issuers = disposable(await ready());
     const known = async (claims: object): Promise<unknown> => {
-      const answer = await issuers.verify(await tokenOf(claims), api);
+      const answer = await issuers.verify(await tokenOf(claims), checkFor(api));
       return answer.outcome === "authenticated" && presentedCredential(answer.user);
     };
     assert.deepEqual(await known({ jti: "t-1", iat: 7 }), { type: "token", id: "t-1", issuedAtSeconds: 7 });
@@ -151,7 +151,7 @@ describe("a token of an OpenID Connect issuer", () => {
     const audiences = { url: issuer.url, audiences: ["signet", "other"], audienceMatchPolicy: "MatchAny" };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { issuer: audiences })] }));
     const answer = async (aud: unknown): Promise<string> =>
-      messageOf(await issuers.verify(await tokenOf({ aud }), api));
+      messageOf(await issuers.verify(await tokenOf({ aud }), checkFor(api)));
     for (const aud of ["signet", "other", ["vault", "other"]]) assert.equal(await answer(aud), "authenticated");
     for (const aud of ["vault", ["vault"], "sign", { signet: true }]) {
       assert.match(await answer(aud), /expected audience in \["signet" "other"\]/);
@@ -168,7 +168,7 @@ describe("a token of an OpenID Connect issuer", () => {
     ];
     for (const claims of forms) {
       assert.equal(
-        messageOf(await issuers.verify(await tokenOf(claims), api)),
+        messageOf(await issuers.verify(await tokenOf(claims), checkFor(api))),
         "authenticated",
         JSON.stringify(claims),
       );
@@ -178,7 +178,7 @@ describe("a token of an OpenID Connect issuer", () => {
   it("is refused when an expression gives something else than a text, or a list of texts", async () => {
     const answer = async (claimMappings: object): Promise<string> => {
       using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
-      return messageOf(await issuers.verify(await tokenOf({ list: ["a"], number: 1, texts: ["b", 2] }), api));
+      return messageOf(await issuers.verify(await tokenOf({ list: ["a"], number: 1, texts: ["b", 2] }), checkFor(api)));
     };
     const username = { expression: "claims.sub" };
     assert.match(await answer({ username: { expression: "claims.list" } }), /username.* must return a string$/);
@@ -198,7 +198,7 @@ describe("a token of an OpenID Connect issuer", () => {
     const username = { claim: "sub", prefix: "corp:" };
     for (const groups of [{ claim: "groups", prefix: "corp:" }, { expression: "claims.groups" }]) {
       using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: { username, groups } })] }));
-      const answer = await issuers.verify(await tokenOf({ groups: null }), api);
+      const answer = await issuers.verify(await tokenOf({ groups: null }), checkFor(api));
       assert.ok(answer.outcome === "authenticated");
       assert.deepEqual(answer.user.groups, []);
     }
@@ -206,7 +206,7 @@ describe("a token of an OpenID Connect issuer", () => {
 
   it("has text that everybody reads alike: half of a surrogate pair is replaced", async () => {
     using issuers = disposable(await ready());
-    const answer = await issuers.verify(await tokenOf({ sub: "a\ud800b", groups: ["\udc00"] }), api);
+    const answer = await issuers.verify(await tokenOf({ sub: "a\ud800b", groups: ["\udc00"] }), checkFor(api));
     assert.ok(answer.outcome === "authenticated");
     assert.deepEqual([answer.user.username, answer.user.groups], ["corp:a\ufffdb", ["corp:\ufffd"]]);
   });
@@ -215,7 +215,7 @@ describe("a token of an OpenID Connect issuer", () => {
     const username = { expression: "string(claims.number) + (claims.number / 2.0 > 1.5 ? '+' : '-')" };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: { username } })] }));
     const nameOf = async (number: number): Promise<string | undefined> => {
-      const answer = await issuers.verify(await tokenOf({ number }), api);
+      const answer = await issuers.verify(await tokenOf({ number }), checkFor(api));
       return answer.outcome === "authenticated" ? answer.user.username : undefined;
     };
     assert.deepEqual([await nameOf(3), await nameOf(12_345_678)], ["3-", "1.2345678e+07+"]);
@@ -224,16 +224,16 @@ describe("a token of an OpenID Connect issuer", () => {
   it("is valid for the audiences of this API, and for no others", async () => {
     using issuers = disposable(await ready());
     const token = await tokenOf();
-    const both = await issuers.verify(token, ["vault", ...api]);
+    const both = await issuers.verify(token, checkFor(["vault", ...api]));
     assert.deepEqual(both.outcome === "authenticated" && both.audiences, api);
-    assert.equal((await issuers.verify(token, ["signet"])).outcome, "notApplicable");
+    assert.equal((await issuers.verify(token, checkFor(["signet"]))).outcome, "notApplicable");
   });
 
   it("is not applicable when its issuer was not configured, and nothing is fetched for it", async () => {
     using issuers = disposable(await ready());
     const { fetches } = issuer;
     const stranger = new TestIssuer("https://169.254.169.254");
-    assert.equal((await issuers.verify(await stranger.sign({}, clock.now()), api)).outcome, "notApplicable");
+    assert.equal((await issuers.verify(await stranger.sign({}, clock.now()), checkFor(api))).outcome, "notApplicable");
     assert.equal(issuer.fetches, fetches);
   });
 
@@ -289,7 +289,7 @@ describe("a token of an OpenID Connect issuer", () => {
     it(`is refused: one ${what}`, async () => {
       using issuers = disposable(await ready());
       const token = await tokenOf(claims);
-      const answer = await issuers.verify(token, api);
+      const answer = await issuers.verify(token, checkFor(api));
       assert.match(messageOf(answer), fault);
       assert.ok(!messageOf(answer).includes(token));
     });
@@ -298,7 +298,7 @@ describe("a token of an OpenID Connect issuer", () => {
   it("may have its times as texts, and a beginning of null", async () => {
     using issuers = disposable(await ready());
     for (const claims of [{ exp: "4000000000" }, { exp: "4e9", iat: "1.5", nbf: "0" }, { nbf: null }]) {
-      assert.equal(messageOf(await issuers.verify(await tokenOf(claims), api)), "authenticated");
+      assert.equal(messageOf(await issuers.verify(await tokenOf(claims), checkFor(api))), "authenticated");
     }
   });
 
@@ -306,17 +306,20 @@ describe("a token of an OpenID Connect issuer", () => {
     using issuers = disposable(await ready());
     const claims = { iss: issuer.url, aud: "signet", sub: "ada", exp: 0 };
     const token = await issuer.signText(JSON.stringify(claims).replace('"exp":0', '"exp":1e400'));
-    assert.match(messageOf(await issuers.verify(token, api)), /cannot unmarshal number into .*idToken.exp/);
+    assert.match(messageOf(await issuers.verify(token, checkFor(api))), /cannot unmarshal number into .*idToken.exp/);
   });
 
   it("is refused when it is signed by another key of the same name, or by no key", async () => {
     using issuers = disposable(await ready());
     const forger = new TestIssuer(issuer.url);
-    assert.match(messageOf(await issuers.verify(await forger.sign({}, clock.now()), api)), /failed to verify/);
+    assert.match(
+      messageOf(await issuers.verify(await forger.sign({}, clock.now()), checkFor(api))),
+      /failed to verify/,
+    );
     const [header = "", payload = ""] = (await tokenOf()).split(".");
     const none = `${Buffer.from('{"alg":"none"}').toString("base64url")}.${payload}.`;
     for (const forged of [none, `${header}.${payload}.`, `${header}.${payload}.AAAA`]) {
-      assert.match(messageOf(await issuers.verify(forged, api)), /failed to verify/);
+      assert.match(messageOf(await issuers.verify(forged, checkFor(api))), /failed to verify/);
     }
   });
 
@@ -325,31 +328,34 @@ describe("a token of an OpenID Connect issuer", () => {
     const claims = Buffer.from((await tokenOf()).split(".")[1] ?? "", "base64url").toString();
     for (const claim of ['"sub":"eve"', '"groups":["admins"],"groups":[]', '"a":{"b":1},"a":{"c":2}']) {
       const token = await issuer.signText(`${claims.slice(0, -1)},${claim}}`);
-      assert.equal(messageOf(await issuers.verify(token, api)), "notApplicable", claim);
+      assert.equal(messageOf(await issuers.verify(token, checkFor(api))), "notApplicable", claim);
     }
-    assert.equal(messageOf(await issuers.verify(await issuer.signText(claims), api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(await issuer.signText(claims), checkFor(api))), "authenticated");
   });
 
   it("is refused as soon as it has expired, though its signature is cached", async () => {
     using issuers = disposable(await ready());
     const token = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 2 }, clock.now());
-    assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
+    assert.equal((await issuers.verify(token, checkFor(api))).outcome, "authenticated");
     clock.passSeconds(2);
-    assert.match(messageOf(await issuers.verify(token, api)), /expired/);
+    assert.match(messageOf(await issuers.verify(token, checkFor(api))), /expired/);
   });
 
   it("may begin a minute from now: clocks differ", async () => {
     using issuers = disposable(await ready());
     const seconds = clock.now() / 1000;
-    assert.equal(messageOf(await issuers.verify(await tokenOf({ nbf: seconds + 60 }), api)), "authenticated");
-    assert.match(messageOf(await issuers.verify(await tokenOf({ nbf: seconds + 61 }), api)), /before the nbf/);
+    assert.equal(messageOf(await issuers.verify(await tokenOf({ nbf: seconds + 60 }), checkFor(api))), "authenticated");
+    assert.match(
+      messageOf(await issuers.verify(await tokenOf({ nbf: seconds + 61 }), checkFor(api))),
+      /before the nbf/,
+    );
   });
 
   it("may name a reserved user or group only where the operator's prefix does", async () => {
     const named = async (prefix: string, claims: object): Promise<string> => {
       const claimMappings = { username: { claim: "sub", prefix }, groups: { claim: "groups", prefix } };
       using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings })] }));
-      const answer = await issuers.verify(await tokenOf(claims), api);
+      const answer = await issuers.verify(await tokenOf(claims), checkFor(api));
       if (answer.outcome !== "authenticated") return messageOf(answer);
       return [answer.user.username, ...answer.user.groups].join();
     };
@@ -364,7 +370,7 @@ describe("a token of an OpenID Connect issuer", () => {
     const unprefixed = { username: { claim: "sub", prefix: "" }, groups: { claim: "groups", prefix: "" } };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: unprefixed })] }));
     for (const claims of [{ sub: "system:admin" }, { groups: ["system:masters"] }, { groups: "system:masters" }]) {
-      assert.match(messageOf(await issuers.verify(await tokenOf(claims), api)), /reserved/);
+      assert.match(messageOf(await issuers.verify(await tokenOf(claims), checkFor(api))), /reserved/);
     }
   });
 
@@ -378,7 +384,7 @@ describe("a token of an OpenID Connect issuer", () => {
     };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, rules)] }));
     const answer = async (claims: object): Promise<string> =>
-      messageOf(await issuers.verify(await tokenOf(claims), api));
+      messageOf(await issuers.verify(await tokenOf(claims), checkFor(api)));
     assert.match(await answer({}), /required claim hd not present/);
     assert.match(await answer({ hd: "evil.example" }), /required claim hd value does not match$/);
     assert.match(await answer({ hd: "example.com" }), /no such key: level/);
@@ -391,14 +397,14 @@ describe("a token of an OpenID Connect issuer", () => {
     const byMail = { username: { claim: "email", prefix: "" } };
     using issuers = disposable(await ready({ jwt: [entry(issuer.url, { claimMappings: byMail })] }));
     const answer = async (claims: object): Promise<string> =>
-      messageOf(await issuers.verify(await tokenOf(claims), api));
+      messageOf(await issuers.verify(await tokenOf(claims), checkFor(api)));
     assert.equal(await answer({ email: "a@example.com" }), "authenticated");
     assert.equal(await answer({ email: "a@example.com", email_verified: true }), "authenticated");
     assert.match(await answer({ email: "a@example.com", email_verified: false }), /email not verified/);
     assert.match(await answer({ email: "a@example.com", email_verified: "true" }), /email not verified/);
     using byName = disposable(await ready());
     const token = await tokenOf({ email: "a@example.com", email_verified: false });
-    assert.equal((await byName.verify(token, api)).outcome, "authenticated");
+    assert.equal((await byName.verify(token, checkFor(api))).outcome, "authenticated");
   });
 });
 
@@ -407,14 +413,14 @@ describe("an issuer", () => {
     issuer.isAway = true;
     using issuers = disposable(await ready());
     const token = await tokenOf();
-    assert.ok(!(issuers.verify(token, api) instanceof Promise));
-    assert.match(messageOf(await issuers.verify(token, api)), /not initialized/);
+    assert.ok(!(issuers.verify(token, checkFor(api)) instanceof Promise));
+    assert.match(messageOf(await issuers.verify(token, checkFor(api))), /not initialized/);
     assert.equal(log.lines.filter((line) => line.includes("ECONNREFUSED")).length, 1);
     issuer.isAway = false;
     clock.passSeconds(10);
-    await issuers.verify(token, api);
+    await issuers.verify(token, checkFor(api));
     await settled();
-    assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
+    assert.equal((await issuers.verify(token, checkFor(api))).outcome, "authenticated");
   });
 
   it("that fails is asked again after a second, after twice the time with each failure, and at last every ten seconds", async () => {
@@ -423,33 +429,33 @@ describe("an issuer", () => {
     const [begun, token, attempts] = [clock.now(), await tokenOf(), new Set<number>()];
     for (let { fetches } = issuer; attempts.size < 6; { fetches } = issuer) {
       clock.passSeconds(1);
-      await issuers.verify(token, api);
+      await issuers.verify(token, checkFor(api));
       await settled();
       if (issuer.fetches > fetches) attempts.add((clock.now() - begun) / 1000);
     }
     assert.deepEqual([...attempts], [1, 3, 7, 15, 25, 35]);
     issuer.isAway = false;
     clock.passSeconds(10);
-    await issuers.verify(token, api);
+    await issuers.verify(token, checkFor(api));
     await settled();
-    assert.equal((await issuers.verify(token, api)).outcome, "authenticated");
+    assert.equal((await issuers.verify(token, checkFor(api))).outcome, "authenticated");
     issuer.isAway = true;
     clock.passSeconds(60);
     issuer.rotate("second");
-    assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /failed to verify/);
+    assert.match(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), /failed to verify/);
     issuer.isAway = false;
     clock.passSeconds(1);
-    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), "authenticated");
   });
 
   it("has its first tokens wait for its keys, and refused when these do not come", async () => {
     const token = await tokenOf();
     using issuers = disposable(open());
-    assert.equal(messageOf(await issuers.verify(token, api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(token, checkFor(api))), "authenticated");
     issuer.isAway = true;
     using others = disposable(open());
-    assert.match(messageOf(await others.verify(token, api)), /not initialized/);
-    assert.ok(!(others.verify(token, api) instanceof Promise));
+    assert.match(messageOf(await others.verify(token, checkFor(api))), /not initialized/);
+    assert.ok(!(others.verify(token, checkFor(api)) instanceof Promise));
   });
 
   it("may have a new key at any time, which is fetched for its first token", async () => {
@@ -457,22 +463,22 @@ describe("an issuer", () => {
     const old = await tokenOf();
     issuer.rotate("second");
     clock.passSeconds(60);
-    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
-    assert.match(messageOf(await issuers.verify(old, api)), /failed to verify/);
+    assert.equal((await issuers.verify(await tokenOf(), checkFor(api))).outcome, "authenticated");
+    assert.match(messageOf(await issuers.verify(old, checkFor(api))), /failed to verify/);
   });
 
   it("may have a new key right after it was asked, also while it is asked, and good tokens wait for it", async () => {
     using issuers = disposable(await ready());
     issuer.rotate("second");
     const begun = clock.now();
-    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), "authenticated");
     assert.equal(clock.now() - begun, 1000);
     clock.passSeconds(60);
     const release = issuer.holdKeys();
-    const forged = issuers.verify(await new TestIssuer(issuer.url).sign({}, clock.now()), api);
+    const forged = issuers.verify(await new TestIssuer(issuer.url).sign({}, clock.now()), checkFor(api));
     await settled();
     issuer.rotate("third");
-    const good = issuers.verify(await tokenOf(), api);
+    const good = issuers.verify(await tokenOf(), checkFor(api));
     release();
     assert.equal(messageOf(await good), "authenticated");
     assert.match(messageOf(await forged), /failed to verify/);
@@ -483,7 +489,7 @@ describe("an issuer", () => {
     const { fetches } = issuer;
     const forgers = Array.from({ length: 300 }, () => new TestIssuer(issuer.url));
     const forged = await Promise.all(forgers.map((one, index) => (one.rotate(`k${index}`), one.sign({}, clock.now()))));
-    await Promise.allSettled(forged.map(async (token) => issuers.verify(token, api)));
+    await Promise.allSettled(forged.map(async (token) => issuers.verify(token, checkFor(api))));
     assert.equal(issuer.fetches - fetches, 2);
   });
 
@@ -491,11 +497,11 @@ describe("an issuer", () => {
     using issuers = disposable(await ready());
     const [forged, good] = [await new TestIssuer(issuer.url).sign({}, clock.now()), await tokenOf()];
     clock.passSeconds(60);
-    const waiting = Array.from({ length: 100 }, async () => issuers.verify(forged, api));
-    await assert.rejects(async () => issuers.verify(forged, api), { code: 429, retryAfterSeconds: 1 });
-    assert.equal((await issuers.verify(good, api)).outcome, "authenticated");
+    const waiting = Array.from({ length: 100 }, async () => issuers.verify(forged, checkFor(api)));
+    await assert.rejects(async () => issuers.verify(forged, checkFor(api)), { code: 429, retryAfterSeconds: 1 });
+    assert.equal((await issuers.verify(good, checkFor(api))).outcome, "authenticated");
     for (const one of await Promise.all(waiting)) assert.match(messageOf(one), /failed to verify/);
-    assert.match(messageOf(await issuers.verify(forged, api)), /failed to verify/);
+    assert.match(messageOf(await issuers.verify(forged, checkFor(api))), /failed to verify/);
   });
 
   it("has no key checked twice for a token, when it answers with the same keys again", async (t) => {
@@ -507,7 +513,7 @@ describe("an issuer", () => {
     const { fetches } = issuer;
     for (const expected of [1, 2]) {
       const forged = await forger.sign({ jti: String(expected) }, clock.now());
-      assert.match(messageOf(await issuers.verify(forged, api)), /failed to verify/);
+      assert.match(messageOf(await issuers.verify(forged, checkFor(api))), /failed to verify/);
       assert.deepEqual([checks.mock.callCount(), issuer.fetches - fetches], [expected, 2 * expected]);
     }
   });
@@ -516,7 +522,7 @@ describe("an issuer", () => {
     using issuers = disposable(await ready());
     issuer.rotate("second");
     clock.passSeconds(-3600);
-    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+    assert.equal((await issuers.verify(await tokenOf(), checkFor(api))).outcome, "authenticated");
   });
 
   it("is asked again when its keys are as old as it allows, but once an hour at least, and once a minute at most", async () => {
@@ -530,7 +536,7 @@ describe("an issuer", () => {
       const { fetches } = issuer;
       const fetchesAfter = async (passedSeconds: number): Promise<number> => {
         clock.passSeconds(passedSeconds);
-        await issuers.verify(await tokenOf(), api);
+        await issuers.verify(await tokenOf(), checkFor(api));
         await settled();
         return issuer.fetches - fetches;
       };
@@ -542,9 +548,9 @@ describe("an issuer", () => {
     using issuers = disposable(await ready());
     issuer.isAway = true;
     clock.passSeconds(23 * 3600);
-    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+    assert.equal((await issuers.verify(await tokenOf(), checkFor(api))).outcome, "authenticated");
     clock.passSeconds(3600);
-    assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
+    assert.match(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), /not initialized/);
   });
 
   it("that withdraws a key has that key's tokens refused within ten minutes", async () => {
@@ -552,14 +558,14 @@ describe("an issuer", () => {
     const old = await tokenOf();
     issuer.rotate("second");
     clock.passSeconds(599);
-    await issuers.verify(old, api);
+    await issuers.verify(old, checkFor(api));
     clock.passSeconds(1);
-    await issuers.verify(old, api);
+    await issuers.verify(old, checkFor(api));
     await settled();
     clock.passSeconds(10);
     const fresh = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 60 }, clock.now());
-    assert.equal((await issuers.verify(fresh, api)).outcome, "authenticated");
-    assert.notEqual((await issuers.verify(old, api)).outcome, "authenticated");
+    assert.equal((await issuers.verify(fresh, checkFor(api))).outcome, "authenticated");
+    assert.notEqual((await issuers.verify(old, checkFor(api))).outcome, "authenticated");
   });
 
   it("that withdraws all its keys has its tokens refused within ten minutes, and accepted again with a new key", async () => {
@@ -567,14 +573,14 @@ describe("an issuer", () => {
     const old = await issuer.sign({ exp: Math.floor(clock.now() / 1000) + 86_400 }, clock.now());
     issuer.withdrawAll();
     clock.passSeconds(600);
-    await issuers.verify(old, api);
+    await issuers.verify(old, checkFor(api));
     await settled();
     clock.passSeconds(10);
-    assert.equal((await issuers.verify(old, api)).outcome, "refused");
+    assert.equal((await issuers.verify(old, checkFor(api))).outcome, "refused");
     assert.ok(log.lines.some((line) => /its tokens are refused.*has no key that can verify tokens/.test(line)));
     clock.passSeconds(10);
     issuer.rotate("second");
-    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+    assert.equal((await issuers.verify(await tokenOf(), checkFor(api))).outcome, "authenticated");
   });
 
   it("is not used when its document is another issuer's, or names keys without TLS", async () => {
@@ -586,7 +592,7 @@ describe("an issuer", () => {
     ]) {
       issuer.document = document;
       using issuers = disposable(await ready());
-      assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
+      assert.match(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), /not initialized/);
     }
   });
 });
@@ -611,7 +617,7 @@ describe("the keys of an issuer", () => {
     const signedPart = `${encode({ alg: algorithm, kid: "k", ...header })}.${encode(claims)}`;
     const signature = sign(digest, Buffer.from(signedPart), { key: privateKey, dsaEncoding: "ieee-p1363", ...how });
     const token = `${signedPart}.${signature.toString("base64url")}`;
-    return (await issuers.verify(token, api)).outcome === "authenticated";
+    return (await issuers.verify(token, checkFor(api))).outcome === "authenticated";
   }
 
   it("verify tokens of the algorithms of their types", async () => {
@@ -662,7 +668,7 @@ describe("the keys of an issuer", () => {
       const claims = { iss: issuer.url, aud: "signet", exp: Math.floor(clock.now() / 1000) + 600, sub: "ada" };
       const signedPart = `${encode({ alg: "ES256", ...header })}.${encode(claims)}`;
       const signature = sign("sha256", Buffer.from(signedPart), { key: privateKey, dsaEncoding: "ieee-p1363" });
-      return messageOf(await issuers.verify(`${signedPart}.${signature.toString("base64url")}`, api));
+      return messageOf(await issuers.verify(`${signedPart}.${signature.toString("base64url")}`, checkFor(api)));
     };
     const ofAnotherAlgorithm = generate.ec("P-384").publicKey.export({ format: "jwk" });
     const tooMany = /more than 8 keys of the issuer may have signed the token: .* name the key \(kid\)/;
@@ -680,7 +686,7 @@ describe("the keys of an issuer", () => {
     it(`verify nothing: keys ${what}`, async () => {
       issuer.keySet = keySet;
       using issuers = disposable(await ready());
-      assert.notEqual((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+      assert.notEqual((await issuers.verify(await tokenOf(), checkFor(api))).outcome, "authenticated");
       assert.match(log.lines.join(), fault);
     });
   }
@@ -692,11 +698,11 @@ describe("the authentication configuration", () => {
     const { fetches } = issuer;
     const mappings = { username: { expression: "'new:' + claims.sub" } };
     change({ jwt: [entry(issuer.url, { claimMappings: mappings })] });
-    const answer = await issuers.verify(await tokenOf(), api);
+    const answer = await issuers.verify(await tokenOf(), checkFor(api));
     assert.equal(answer.outcome === "authenticated" && answer.user.username, "new:ada");
     assert.equal(issuer.fetches, fetches);
     change({ jwt: [] });
-    assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "notApplicable");
+    assert.equal((await issuers.verify(await tokenOf(), checkFor(api))).outcome, "notApplicable");
   });
 
   it("has the keys of an issuer that it adds fetched before its first token", async () => {
@@ -704,7 +710,7 @@ describe("the authentication configuration", () => {
     change({ jwt: [entry(issuer.url)] });
     assert.equal(issuer.fetches, 1);
     await settled();
-    assert.ok(!(issuers.verify(await tokenOf(), api) instanceof Promise));
+    assert.ok(!(issuers.verify(await tokenOf(), checkFor(api)) instanceof Promise));
   });
 
   it("has tokens of an issuer whose source it changes wait for the keys, which are fetched once more", async () => {
@@ -712,7 +718,7 @@ describe("the authentication configuration", () => {
     using issuers = disposable(await ready());
     const discoveryURL = "https://intern.example.com/.well-known/openid-configuration";
     change({ jwt: [entry(issuer.url, { issuer: { url: issuer.url, audiences: ["signet"], discoveryURL } })] });
-    assert.equal(messageOf(await issuers.verify(token, api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(token, checkFor(api))), "authenticated");
     assert.equal(issuer.fetches, 4);
   });
 
@@ -721,20 +727,20 @@ describe("the authentication configuration", () => {
     issuer.isAway = true;
     const token = await issuer.sign({ exp: clock.now() / 1000 + 7 * 86_400 }, clock.now());
     change({ jwt: [entry(issuer.url, { issuer: { url: issuer.url, audiences: ["signet"], certificateAuthority } })] });
-    assert.equal(messageOf(await issuers.verify(token, api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(token, checkFor(api))), "authenticated");
     assert.match(log.lines.join(), /ECONNREFUSED/);
     assert.match(log.lines.join(), /its last keys stay in use for a day at most/);
     issuer.isAway = false;
     issuer.rotate("second");
     clock.passSeconds(10);
-    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
-    assert.match(messageOf(await issuers.verify(token, api)), /failed to verify/);
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), "authenticated");
+    assert.match(messageOf(await issuers.verify(token, checkFor(api))), /failed to verify/);
     issuer.isAway = true;
     clock.passSeconds(23 * 3600);
     change({ jwt: [entry(issuer.url)] });
-    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), "authenticated");
     clock.passSeconds(3600);
-    assert.match(messageOf(await issuers.verify(await tokenOf(), api)), /not initialized/);
+    assert.match(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), /not initialized/);
   });
 
   it("has no tokens accepted by the keys of an issuer that was at another address", async () => {
@@ -745,7 +751,7 @@ describe("the authentication configuration", () => {
       using issuers = disposable(await ready());
       issuer.isAway = true;
       change({ jwt: [entry(next.url, { issuer: next })] });
-      assert.match(messageOf(await issuers.verify(await tokenOf({ iss: next.url }), api)), /not initialized/);
+      assert.match(messageOf(await issuers.verify(await tokenOf({ iss: next.url }), checkFor(api))), /not initialized/);
     }
   });
 
@@ -754,7 +760,7 @@ describe("the authentication configuration", () => {
     issuer.isAway = true;
     change({ jwt: [entry(issuer.url, { issuer: { url: issuer.url, audiences: ["signet"], certificateAuthority } })] });
     change({ jwt: [entry(issuer.url)] });
-    assert.equal(messageOf(await issuers.verify(await tokenOf(), api)), "authenticated");
+    assert.equal(messageOf(await issuers.verify(await tokenOf(), checkFor(api))), "authenticated");
   });
 
   it("stays in force when the file becomes invalid, which is logged once", async () => {
@@ -762,7 +768,7 @@ describe("the authentication configuration", () => {
     change({ jwt: [entry("http://login.example.com")] });
     for (let times = 0; times < 3; times++) {
       followed.refresh({ isForced: false });
-      assert.equal((await issuers.verify(await tokenOf(), api)).outcome, "authenticated");
+      assert.equal((await issuers.verify(await tokenOf(), checkFor(api))).outcome, "authenticated");
     }
     const told = log.lines.filter((line) => line.includes("its last good contents stay in use"));
     assert.equal(told.length, 1);

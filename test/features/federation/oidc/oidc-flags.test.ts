@@ -9,7 +9,7 @@ import { resolveFlags } from "../../../../src/machinery/command-line/settings/fl
 import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
-import { TestClock } from "../../accounts/tokens/token-scene.ts";
+import { checkFor, TestClock } from "../../accounts/tokens/token-scene.ts";
 import { issuersOptions, keptLog, TestIssuer } from "../issuer-scene.ts";
 import { temporaryFolder } from "../../../temporary-folder.ts";
 
@@ -37,7 +37,7 @@ async function answerTo(
     return issuer.fetch(url, options);
   };
   const issuers = openIssuers(settings, issuersOptions({ clock, log, apiAudiences: api, fetch }));
-  const answer = await issuers.verify(await issuer.sign({ ...claims }, clock.now()), api);
+  const answer = await issuers.verify(await issuer.sign({ ...claims }, clock.now()), checkFor(api));
   issuers.close();
   if (answer.outcome === "authenticated") return answer.user;
   return answer.outcome === "refused" ? answer.message : answer.outcome;

@@ -11,7 +11,7 @@ import type { TokenOutcome } from "../../../../src/machinery/authentication/toke
 import { InProcess } from "../../../server/in-process.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
-import { TestClock } from "../../accounts/tokens/token-scene.ts";
+import { checkFor, TestClock } from "../../accounts/tokens/token-scene.ts";
 import { issuersOptions, keptLog } from "../issuer-scene.ts";
 import { openTlsSite } from "../tls-site.ts";
 import type { TlsSite } from "../tls-site.ts";
@@ -266,13 +266,14 @@ describe("oidc-provider that fails, hangs, lies, rotates and comes back", () => 
       told = log.lines.length;
       return log.lines.at(-1) ?? "";
     };
-    const outcome = async (of: string): Promise<TokenOutcome["outcome"]> => (await issuers.verify(of, api)).outcome;
+    const outcome = async (of: string): Promise<TokenOutcome["outcome"]> =>
+      (await issuers.verify(of, checkFor(api))).outcome;
     assert.match(await nextReport(), /it answered 503/);
     for (const [answer, fault] of Object.values(faults)) {
       site.answer = answer;
       clock.passSeconds(10);
       assert.ok(
-        !(issuers.verify(token, api) instanceof Promise),
+        !(issuers.verify(token, checkFor(api)) instanceof Promise),
         "a token of an issuer that is away waits for nothing",
       );
       assert.match(await nextReport(), fault);

@@ -3,19 +3,22 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it, test } from "node:test";
+import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
 import { askWebhook, openWebhook } from "../../../../src/features/federation/webhook/open-webhook.ts";
 import { webhookTokens } from "../../../../src/features/federation/webhook/webhook-tokens.ts";
 import type { WebhookAnswer } from "../../../../src/features/federation/webhook/webhook-tokens.ts";
-import type { VerifyToken } from "../../../../src/machinery/authentication/token-authentication.ts";
+import type { TokenCheck, VerifyToken } from "../../../../src/machinery/authentication/token-authentication.ts";
 import { UnusableAnswer } from "../../../../src/machinery/client/webhooks/post-json.ts";
 import { bodyText } from "../../../../src/machinery/client/transport.ts";
 import type { ClientRequest } from "../../../../src/machinery/client/transport.ts";
+import { sharePath } from "../../../../src/machinery/scheduling/share-path.ts";
+import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
 import { ServerFront } from "../../../agent/server-front.ts";
 import { InProcess } from "../../../server/in-process.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
-import { TestClock } from "../../accounts/tokens/token-scene.ts";
+import { checkFor, TestClock } from "../../accounts/tokens/token-scene.ts";
 import { TestIssuer } from "../issuer-scene.ts";
 import { openTlsSite } from "../tls-site.ts";
 
@@ -26,6 +29,7 @@ const yes: WebhookAnswer = {
   audiences: [],
   error: "",
 };
+const node: UserInfo = { username: "system:node:n1", groups: ["system:nodes"], extra: {} };
 const no: WebhookAnswer = { ...yes, isAuthenticated: false };
 
 describe("a token that a webhook checks", () => {
@@ -50,44 +54,44 @@ describe("a token that a webhook checks", () => {
   });
 
   it("authenticates its user, for the requested audiences that the webhook names", async () => {
-    const unaware = await verify("opaque", ["vault", ...api]);
+    const unaware = await verify("opaque", checkFor(["vault", ...api]));
     assert.deepEqual(unaware, { outcome: "authenticated", user: yes.user, audiences: api });
     answer = async () => ({ ...yes, audiences: ["vault"] });
-    const aware = await verify("opaque", ["vault"]);
+    const aware = await verify("opaque", checkFor(["vault"]));
     assert.deepEqual(aware.outcome === "authenticated" && aware.audiences, ["vault"]);
-    assert.equal((await verify("opaque", ["other"])).outcome, "notApplicable");
+    assert.equal((await verify("opaque", checkFor(["other"]))).outcome, "notApplicable");
     assert.deepEqual(questions[1], ["opaque", ["vault"]]);
   });
 
   it("is sent to the webhook once at a time, and again only when the cached answer is old", async () => {
-    await Promise.all([verify("opaque", api), verify("opaque", api)]);
+    await Promise.all([verify("opaque", checkFor(api)), verify("opaque", checkFor(api))]);
     clock.passSeconds(119);
-    await verify("opaque", api);
+    await verify("opaque", checkFor(api));
     assert.equal(questions.length, 1);
     clock.passSeconds(1);
     answer = async () => no;
-    assert.equal((await verify("opaque", api)).outcome, "notApplicable");
-    await verify("opaque", api);
+    assert.equal((await verify("opaque", checkFor(api))).outcome, "notApplicable");
+    await verify("opaque", checkFor(api));
     assert.equal(questions.length, 2);
   });
 
   it("is checked again, and the webhook asked again, when the clock was set back", async () => {
-    await verify("opaque", api);
+    await verify("opaque", checkFor(api));
     clock.passSeconds(-3600);
     answer = () => Promise.reject(new Error("away"));
-    for (let index = 0; index < 6; index++) assert.equal((await verify("opaque", api)).outcome, "refused");
+    for (let index = 0; index < 6; index++) assert.equal((await verify("opaque", checkFor(api))).outcome, "refused");
     assert.equal(questions.length, 6, "it pauses after five failures");
     clock.passSeconds(-3600);
     answer = async () => yes;
-    assert.equal((await verify("opaque", api)).outcome, "authenticated");
+    assert.equal((await verify("opaque", checkFor(api))).outcome, "authenticated");
   });
 
   it("keeps its good answer in the cache, however many bad tokens come", async () => {
-    await verify("good", api);
+    await verify("good", checkFor(api));
     answer = async () => no;
-    for (let index = 0; index < 5000; index++) await verify(`bad-${index}`, api);
+    for (let index = 0; index < 5000; index++) await verify(`bad-${index}`, checkFor(api));
     const before = questions.length;
-    assert.equal((await verify("good", api)).outcome, "authenticated");
+    assert.equal((await verify("good", checkFor(api))).outcome, "authenticated");
     assert.equal(questions.length, before);
   });
 
@@ -99,55 +103,82 @@ describe("a token that a webhook checks", () => {
     const tokenRequest = JSON.stringify({ apiVersion: "authentication.platform.io/v1", status: { token } });
     const around = [`${token}\n`, `"${token}"`, `Bearer ${token}`, `${token}==`, `${token}.`, tokenRequest];
     for (const text of [token, ...around, wrapped, quotedPrintable]) {
-      assert.equal((await verify(text, api)).outcome, "notApplicable", text);
+      assert.equal((await verify(text, checkFor(api))).outcome, "notApplicable", text);
     }
-    assert.equal((await verify("x".repeat(70_000), api)).outcome, "notApplicable");
+    assert.equal((await verify("x".repeat(70_000), checkFor(api))).outcome, "notApplicable");
     assert.equal(questions.length, 0);
   });
 
   it("is refused at once after it got no answer five times, and one request finds out when the webhook works again", async () => {
     answer = () => Promise.reject(new Error("away"));
-    for (let index = 0; index < 20; index++) assert.equal((await verify("opaque", api)).outcome, "refused");
+    for (let index = 0; index < 20; index++) assert.equal((await verify("opaque", checkFor(api))).outcome, "refused");
     assert.equal(questions.length, 5);
-    assert.ok(!(verify("opaque", api) instanceof Promise), "the question is refused at once");
+    assert.ok(!(verify("opaque", checkFor(api)) instanceof Promise), "the question is refused at once");
     clock.passSeconds(10);
-    for (let index = 0; index < 3; index++) assert.equal((await verify("opaque", api)).outcome, "refused");
+    for (let index = 0; index < 3; index++) assert.equal((await verify("opaque", checkFor(api))).outcome, "refused");
     assert.equal(questions.length, 6);
     answer = async () => yes;
     clock.passSeconds(10);
-    assert.equal((await verify("opaque", api)).outcome, "authenticated");
+    assert.equal((await verify("opaque", checkFor(api))).outcome, "authenticated");
     assert.deepEqual(changes, [false, true]);
   });
 
   it("is checked, however many made-up tokens get no answer", async () => {
     answer = () => Promise.reject(new Error("no answer in time"));
-    for (let index = 0; index < 50; index++) assert.equal((await verify(`made-up-${index}`, api)).outcome, "refused");
+    for (let index = 0; index < 50; index++)
+      assert.equal((await verify(`made-up-${index}`, checkFor(api))).outcome, "refused");
     answer = async () => yes;
-    assert.equal((await verify("good", api)).outcome, "authenticated");
+    assert.equal((await verify("good", checkFor(api))).outcome, "authenticated");
   });
 
   it("is checked, however many tokens before it the webhook answered in a way that cannot be used", async () => {
     // Some webhooks answer 401 or 403 for a bad token.
     answer = () => Promise.reject(new UnusableAnswer("it answered 403"));
-    for (let index = 0; index < 20; index++) assert.equal((await verify(`bad-${index}`, api)).outcome, "refused");
+    for (let index = 0; index < 20; index++)
+      assert.equal((await verify(`bad-${index}`, checkFor(api))).outcome, "refused");
     answer = async () => yes;
-    assert.equal((await verify("good", api)).outcome, "authenticated");
+    assert.equal((await verify("good", checkFor(api))).outcome, "authenticated");
     assert.deepEqual(changes, []);
   });
 
   it("is not in what the webhook says of it, which is cut", async () => {
     answer = async () => ({ ...no, error: `opaque is no token; opaque: ${"x".repeat(2000)}` });
-    const outcome = await verify("opaque", api);
+    const outcome = await verify("opaque", checkFor(api));
     assert.ok(outcome.outcome === "refused" && outcome.message.length === 1024);
     assert.match(outcome.message, /^REDACTED is no token; REDACTED: x/);
   });
 
   it("waits with at most 200 others for a webhook that hangs, and one more is not called bad", async () => {
     answer = () => new Promise(() => {});
-    for (let index = 0; index < 200; index++) assert.ok(verify(`t-${index}`, api) instanceof Promise);
-    await assert.rejects(async () => verify("one more", api), { code: 429, retryAfterSeconds: 1 });
-    assert.equal(questions.length, 200);
+    const refusals = await refusedOf(400, (index) => checkFor(api, `192.0.2.${index % 20}`));
+    assert.deepEqual([...new Set(refusals.map((error) => [error.code, error.retryAfterSeconds].join()))], ["429,1"]);
+    assert.ok(questions.length <= 200);
   });
+
+  it("waits however many made-up tokens of another address wait, and so does one in a TokenReview", async () => {
+    answer = () => new Promise(() => {});
+    await refusedOf(400, () => checkFor(api, "192.0.2.1"));
+    const waiting = questions.length;
+    void verify("good", checkFor(api, "192.0.2.2"));
+    void verify("reviewed", { audiences: api, asker: () => sharePath(node) });
+    assert.deepEqual(questions.slice(waiting), [
+      ["good", api],
+      ["reviewed", api],
+    ]);
+  });
+
+  /** Sends made-up tokens that are checked, and returns the errors of those that may not wait. */
+  const refusedOf = async (tokens: number, check: (index: number) => TokenCheck): Promise<readonly ApiError[]> => {
+    const refusals: ApiError[] = [];
+    for (let index = 0; index < tokens; index++) {
+      const outcome = verify(`made-up-${index}`, check(index));
+      assert.ok(outcome instanceof Promise);
+      outcome.catch((error: unknown) => (assert.ok(error instanceof ApiError), refusals.push(error)));
+    }
+    await new Promise(setImmediate);
+    assert.equal(refusals.length + questions.length, tokens);
+    return refusals;
+  };
 });
 
 describe("a request to a webhook", () => {
@@ -302,7 +333,7 @@ test("a webhook whose handshake hangs is asked over another connection after ten
     rmSync(folder, { recursive: true });
   });
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const verified = webhook.verify("opaque", api);
+  const verified = webhook.verify("opaque", checkFor(api));
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   while (front.connections === 0) await turn();
   front.speak();

@@ -6,6 +6,7 @@ import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
 import { FailedAnswer, TransientFailure } from "../../../../src/machinery/client/webhooks/post-json.ts";
 import { RemoteQuestions, RemoteUnavailable } from "../../../../src/machinery/client/webhooks/remote-questions.ts";
 import type { RemoteQuestionsOptions } from "../../../../src/machinery/client/webhooks/remote-questions.ts";
+import { sharePath } from "../../../../src/machinery/scheduling/share-path.ts";
 import { TestClock } from "../../../features/accounts/tokens/token-scene.ts";
 
 const mebibyte = 2 ** 20;
@@ -31,7 +32,7 @@ describe("questions to another server", () => {
   let number = 0;
   const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
   const ask = async (asker: string, answer: () => Promise<string>): Promise<string> =>
-    questions.ask({ key: `q-${(number += 1)}`, asker: named(asker) }, answer);
+    questions.ask({ key: `q-${(number += 1)}`, asker: () => sharePath(named(asker)) }, answer);
   const answered = async (): Promise<string> => "yes";
   const failsWith = (error: Error) => async (): Promise<string> => {
     throw error;
@@ -112,7 +113,7 @@ describe("questions to another server", () => {
   it("have 16 MiB of their answers kept, those that were used last", async () => {
     const asked: string[] = [];
     const of = async (key: string): Promise<string> =>
-      questions.ask({ key }, async () => (asked.push(key), "x".repeat(mebibyte)));
+      questions.ask({ key, asker: () => sharePath(named("ada")) }, async () => (asked.push(key), "x".repeat(mebibyte)));
     const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);
     for (const key of keys) await of(key);
     for (const key of ["k19", "k5"]) await of(key);

@@ -3,7 +3,7 @@ import type { Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { mustWaitForTurn, requestTurnOfAddress } from "../../../scheduling/request-turn.ts";
-import { pathOfConnection } from "../client-address.ts";
+import { pathOfConnection } from "../path-of-connection.ts";
 import type { ExchangeContext } from "../exchange.ts";
 import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import type { Http1Request } from "./http1-exchange.ts";

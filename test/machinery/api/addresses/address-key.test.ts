@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { addressKey } from "../../../../src/machinery/http/connections/client-address.ts";
+import { addressKey } from "../../../../src/machinery/api/addresses/address-key.ts";
 
 it("an IPv6 /64 counts as one address, and an IPv4-mapped address as IPv4", () => {
   assert.equal(addressKey("2001:db8:1:2::5"), addressKey("2001:db8:1:2:ffff::1"));

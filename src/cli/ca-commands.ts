@@ -106,7 +106,7 @@ const retire = ({ retire: run }: AuthorityPrograms): Command =>
 
 const abort = ({ abort: run }: AuthorityPrograms): Command =>
   withExamples(
-    step("abort", "take a rotation back: remove the new CA, or let the old one sign again after the switch").action(
+    step("abort", "undo a rotation: remove the new CA, or let the old one sign again after the switch").action(
       argumentConfigAction((config, { argument: name }) => run(config, { name })),
     ),
     ["Clients do not trust the new CA", "signet ca abort ca --data-dir /var/lib/signet"],

@@ -58,7 +58,7 @@ export function encryption(run: EncryptionPrograms["encryption"]): Command {
     )
     .addCommand(
       command("discard", {
-        description: "delete an object that can't be read, for good",
+        description: "permanently delete an object that can't be read",
         example: [
           "Give up a Secret whose key is lost",
           "signet encryption discard /registry/secrets/default/web --data-dir /var/lib/signet",
@@ -68,7 +68,7 @@ export function encryption(run: EncryptionPrograms["encryption"]): Command {
         .option("-y, --yes", "do not ask", false)
         .action(
           argumentConfigAction<{ readonly yes: boolean }>(async (config, { argument: key, flags: { yes } }) => {
-            if (!yes && !(await confirm(`Delete ${JSON.stringify(key)} for good?`))) {
+            if (!yes && !(await confirm(`Permanently delete ${JSON.stringify(key)}?`))) {
               throw new UsageError("nothing was deleted: give --yes to delete it without being asked");
             }
             await run(config, { type: "discard", key });

@@ -121,5 +121,5 @@ const reseal = ({ reseal: run }: TokenKeyPrograms): Command =>
           }),
         ),
       ),
-    ["After sealing.key was lost for good, with the server stopped", "signet keys reseal --data-dir /var/lib/signet"],
+    ["After sealing.key was lost forever, with the server stopped", "signet keys reseal --data-dir /var/lib/signet"],
   );

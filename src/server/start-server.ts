@@ -62,7 +62,7 @@ export interface RunningServer {
   /** A client in this process with all permissions. */
   readonly client: ApiClient;
   readonly store: Store;
-  /** The metrics of this process alone, in Prometheus' text format. */
+  /** The metrics of only this process, in Prometheus' text format. */
   metricsText(): Promise<string>;
   /** Reads the changed files that settings name. Without this call, that happens every second. */
   readFilesAgain(): void;

@@ -120,7 +120,7 @@ describe("signet keys, beside a server that runs", () => {
     assert.deepEqual(new Set(await whenPublished(2)), new Set([first?.key, second?.key]));
     const again = await run("rotate");
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /^signet: a rotation is under way: .*; wait for that, or take it back with: /);
+    assert.match(again.stderr, /^signet: a rotation is under way: .*; wait for that, or undo it with: /);
     const signing = await run("retire", first?.key ?? "", "--force");
     assert.equal(signing.code, 1);
     assert.match(signing.stderr, /this key signs: rotate first/);

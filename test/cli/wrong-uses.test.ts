@@ -199,7 +199,7 @@ describe(
         ["a missing file of CAs", asAdmin("trust create x --from-file", file("none")), "usage", /--from-file: cannot read .+: there is no such file; name another/],
         ["a folder in place of a file", asAdmin("trust create x --from-file", file("folder")), "usage", /folder: it is a folder; name a file/],
         ["a device in place of a file", asAdmin("trust create x --from-file /dev/zero"), "usage", /\/dev\/zero is longer than 16 MiB; name a smaller one/],
-        ["CAs that are no PEM", asAdmin("trust create x --from-file", noPem), "usage", /no.pem: .+; name a file with CA certificates in PEM alone$/m],
+        ["CAs that are no PEM", asAdmin("trust create x --from-file", noPem), "usage", /no.pem: .+; name a file with only CA certificates in PEM$/m],
         ["a request file that holds none", asAdmin("csr submit x --from-file", noPem), "usage", /--from-file: .+ holds no PKCS #10 request in PEM; name a file with one/],
         ["a request file that holds two", asAdmin("csr submit x --from-file", twoRequests), "usage", /holds 2 requests; name a file with one/],
         ["a request file that is damaged", asAdmin("csr submit x --from-file", damagedRequest), "usage", /--from-file: .+: asn1: .+; let its program make the request again/],

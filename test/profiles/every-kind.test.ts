@@ -12,8 +12,8 @@ import { sampleFields } from "./sample-objects.ts";
 
 const servers: readonly { readonly title: string; readonly profile: Profile; readonly hasUpstreamNames: boolean }[] = [
   { title: "the default server", profile: "platform", hasUpstreamNames: true },
-  { title: "a server with the document's names alone", profile: "platform", hasUpstreamNames: false },
-  { title: "a server with upstream's names alone", profile: "kubernetes", hasUpstreamNames: true },
+  { title: "a server with only the document's names", profile: "platform", hasUpstreamNames: false },
+  { title: "a server with only upstream's names", profile: "kubernetes", hasUpstreamNames: true },
 ];
 const allVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const table = "application/json;as=Table;v=v1;g=meta.k8s.io";

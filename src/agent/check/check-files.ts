@@ -55,7 +55,7 @@ export interface SavedClientCertificate {
 }
 
 /**
- * Whether another user's agent has run with this data directory. Root can look at its files, but the agent's user alone uses the keys in
+ * Whether another user's agent has run with this data directory. Root can look at its files, but only the agent's user uses the keys in
  * them.
  */
 export function isOfAnotherUser(dataDirectory: string): boolean {

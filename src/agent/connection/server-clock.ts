@@ -7,7 +7,7 @@ interface ServerClockOptions {
   readonly local: Clock;
   /**
    * A monotonic clock that continues while the machine sleeps. Default: the machine's own clock, for a program that asks the
-   * server too seldom to notice a change.
+   * server too rarely to notice a change.
    */
   readonly monotonic?: Clock;
   /** Called with the difference to the server when it has become worth a warning, and with 0 when it has disappeared. */

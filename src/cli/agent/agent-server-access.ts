@@ -68,7 +68,7 @@ function bootstrapCredential(
   if (bootstrapToken !== undefined) {
     if (!isTokenText(bootstrapToken)) {
       throw new UsageError(
-        "--bootstrap-token: no token is empty or has spaces, line breaks or letters beyond ASCII; give the token alone",
+        "--bootstrap-token: no token is empty or has spaces, line breaks or letters beyond ASCII; give only the token",
       );
     }
     return { type: "token", source: "--bootstrap-token", token: () => bootstrapToken };

@@ -37,7 +37,7 @@ export function bodyFormat(headers: Headers): Format {
 
 /**
  * The type of a patch. Throws a 415. The router (upstream: go-restful's `matchesContentType`) looks for a type in a list, and the
- * patch needs that type alone. Names are compared as sent.
+ * patch needs only that type. Names are compared as sent.
  */
 export function patchType(headers: Headers): PatchType {
   const header = contentTypeOf(headers);

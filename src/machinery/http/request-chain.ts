@@ -267,7 +267,7 @@ function boundFor(options: ChainOptions, { request, info, user }: BoundedRequest
   const { kind, verb } = info;
   // The watches of this process are exempt: its control loops need them, and are few.
   if (verb === "watch") return request.inProcess === undefined ? options.watches.of(request) : undefined;
-  // A request that waits for its turn would hold up the other requests of its transaction.
+  // A request that waits for its turn would delay the other requests of its transaction.
   if (request.inProcess?.transaction !== undefined) return undefined;
   return kind === "path" || verb === "get" || verb === "list" ? options.readOnlyQueue : options.mutatingQueue;
 }

@@ -31,7 +31,7 @@ export class HeaderBlocks {
   /** Throws for a frame that comes between the frames of a block. */
   checkOrder({ type, streamId }: Frame): void {
     if (this.#open === undefined || (type === frameTypes.continuation && streamId === this.#open.streamId)) return;
-    throw new ConnectionError(errorCodes.protocolError, "a header block does not go on");
+    throw new ConnectionError(errorCodes.protocolError, "a header block is not continued");
   }
 
   /** Reads HEADERS (RFC 9113 section 6.2). Returns the block, unless more of it follows. */

@@ -62,7 +62,7 @@ export class HeaderDecoder {
         if (field.isValid) sink.add(field.name, field.value);
         else sink.addInvalid();
       } else if ((first & 0xe0) === 0x20) {
-        if (resizesLeft === 0) throw malformed("a table size update stands after a field, or after two others");
+        if (resizesLeft === 0) throw malformed("a table size update comes after a field, or after two others");
         this.#resize(this.#readInteger(5));
         resizesLeft--;
         continue;

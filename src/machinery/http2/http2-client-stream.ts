@@ -71,7 +71,7 @@ export class Http2ClientStream {
     this.isPaused = true;
   }
 
-  /** Lets the server go on. */
+  /** Lets the server continue. */
   resume(): void {
     this.isPaused = false;
     this.#connection.askForMore(this);

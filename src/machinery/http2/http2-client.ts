@@ -94,7 +94,7 @@ export class Http2Client {
   /** Received bytes by which the server's window for the connection is not widened yet. */
   #consumedBytes = 0;
   #receivedBytes = 0;
-  /** Whether new requests are refused. Requests that have begun go on. */
+  /** Whether new requests are refused. Requests that have begun continue. */
   #isClosing = false;
   #isOver = false;
 

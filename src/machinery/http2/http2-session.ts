@@ -78,7 +78,7 @@ export class Http2Session implements StreamSession {
   #initialSendWindowBytes = defaultWindowBytes;
 
   readonly #allowance: FrameAllowance;
-  /** Whether new streams are refused. Open streams go on. */
+  /** Whether new streams are refused. Open streams continue. */
   #isClosing = false;
   /** Whether the connection has ended: further bytes are ignored. */
   #isOver = false;
@@ -132,7 +132,7 @@ export class Http2Session implements StreamSession {
     if (this.#streams.size === 0) this.#output.end();
   }
 
-  /** Resets streams whose clients go on sending an answered request. Call it every second. */
+  /** Resets streams whose clients continue to send an answered request. Call it every second. */
   sweep(): void {
     this.#ended.sweep(this.#nowSeconds());
   }

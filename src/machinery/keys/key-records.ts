@@ -34,7 +34,7 @@ export const keyRecord = <T extends { readonly version: 1 }>(
 ): KeyRecord<T> => ({
   name,
   parse(text) {
-    const value = JSON.parse(text) as T; // written by this program alone
+    const value = JSON.parse(text) as T; // only this program writes it
     if (value.version === 1) return value;
     throw new Error(`${content} in the store have the format ${String(value.version)}: use a newer version of signet`);
   },

@@ -160,7 +160,7 @@ export function readPin(file: string): string {
   }
   if (text === undefined) throw new Error(`the PIN can't be read: ${file}: there is no such file; name another`);
   const pin = text.replace(/\r?\n$/, "");
-  if (pin === "" || pin.length > 256) throw new Error(`${file} is not a file with a PIN alone`);
+  if (pin === "" || pin.length > 256) throw new Error(`${file} is not a file with only a PIN`);
   return pin;
 }
 

@@ -36,23 +36,23 @@ interface Check {
 /** Reads the files that settings name with the server's own parsers. Each finding names the file and the field. */
 export async function examineConfiguration(config: ServerConfig): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const sound: string[] = [];
+  const usable: string[] = [];
   for (const { settings, run } of checksOf(config)) {
     try {
       await run();
-      sound.push(...settings.map((setting) => `--${setting}`));
+      usable.push(...settings.map((setting) => `--${setting}`));
     } catch (error) {
       const message = messageOf(error);
       const found = message.startsWith("--") ? message : `--${settings[0]}: ${message}`;
       findings.push(
         bad(subject, {
           found,
-          advice: "correct it; a server that runs goes on with what it has, and does not start again",
+          advice: "correct it; a server that runs continues with what it has, and does not start again",
         }),
       );
     }
   }
-  return sound.length === 0 ? findings : [...findings, good(subject, `the files of ${sound.join(", ")} can be used`)];
+  return usable.length === 0 ? findings : [...findings, good(subject, `the files of ${usable.join(", ")} can be used`)];
 }
 
 /** Whether a finding is about the file of a setting whose name begins with `setting`. */

@@ -98,7 +98,7 @@ async function rewrite(opened: ReadableStore): Promise<void> {
     progress.show(`${seen} objects seen, ${written} rewritten`);
   try {
     const { rewritten, unreadable, changedMeanwhile } = await interruptible(
-      "what is written stays, and the same command goes on",
+      "what is written stays, and the same command continues",
       (signal) => rewriteStale(opened, { signal, onProgress }),
     );
     progress.end();
@@ -116,7 +116,7 @@ async function rotate(config: ServerConfig, { file, keys }: OwnKeys): Promise<vo
   const [current, ...old] = keys;
   const survey = await withServerStore(config, shownSurvey);
   if (writtenWithOneOf(survey, old) > 0) {
-    console.log(`goes on with the key ${current?.name}: objects are left that were written with the one before`);
+    console.log(`continues with the key ${current?.name}: objects are left that were written with the one before`);
   } else {
     const made = newEncryptionKey();
     writeEncryptionKeys(file, [made, ...keys]);
@@ -161,7 +161,7 @@ async function discard(config: ServerConfig, key: string): Promise<void> {
     }
     if (entry.isKmsUnavailable === true) {
       throw commandRefused(
-        `${JSON.stringify(key)} can be decrypted when the KMS works: start it. If its key is lost for good, take the provider ` +
+        `${JSON.stringify(key)} can be decrypted when the KMS works: start it. If its key is lost forever, take the provider ` +
           "out of --encryption-provider-config first",
       );
     }

@@ -150,7 +150,7 @@ export const parseServerConfig = (given: GivenFlags): ServerConfig =>
 function serverConfig(values: FlagValues<typeof serveFlags>): ServerConfig {
   const dataDirectory = values["data-dir"];
   if (values.profile === "kubernetes" && !values["upstream-names"]) {
-    throw new UsageError("--upstream-names=false is not for --profile kubernetes: it has upstream's names alone");
+    throw new UsageError("--upstream-names=false is not for --profile kubernetes: it has only upstream's names");
   }
   const names = namesFor(values.profile, { hasUpstreamNames: values["upstream-names"] });
   const access = accessSettings(values);

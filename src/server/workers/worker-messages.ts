@@ -6,7 +6,7 @@ export type FromWorker =
   | { readonly type: "written" }
   /** The answer to `probe`. */
   | { readonly type: "alive" }
-  /** Somebody sent a stop signal to this worker alone. */
+  /** Somebody sent a stop signal to only this worker. */
   | { readonly type: "asks-to-stop" }
   /** The worker needs the metrics of all other workers. `text` contains its own. */
   | { readonly type: "collect-metrics"; readonly id: number; readonly text: string }

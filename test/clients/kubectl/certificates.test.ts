@@ -30,7 +30,7 @@ describeKubectl("kubectl certificate", kubernetesOnly, (kubectl) => {
     assert.match(await kubectl.output("describe csr ann"), /^Status: +Approved,Issued$/m);
   });
 
-  it("denies a request for good", async () => {
+  it("denies a request permanently", async () => {
     await request("bob");
     assert.equal(
       await kubectl.output("certificate deny bob"),

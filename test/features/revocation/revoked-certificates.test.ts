@@ -77,7 +77,7 @@ describe("revoked certificates", () => {
     );
   });
 
-  it("are revoked for good by what is no hold, and else from the earliest time on", () => {
+  it("are revoked permanently by what is no hold, and else from the earliest time on", () => {
     const [held, heldLater] = [1000, 3000].map((revokedAt) => ({ revokedAt, reason: "certificateHold" }) as const);
     const [forGood, forGoodLater] = [2000, 4000].map((revokedAt) => ({ revokedAt, reason: "superseded" }) as const);
     assert.ok(held && heldLater && forGood && forGoodLater);

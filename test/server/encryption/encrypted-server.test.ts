@@ -151,7 +151,7 @@ describe("a server with its own store", () => {
     const lines = readFileSync(keyFile, "utf8").trimEnd().split("\n");
     const next = Buffer.alloc(32, 9).toString("base64");
     writeFileSync(keyFile, `${[lines[0], next, ...lines.slice(1)].join("\n")}\n`);
-    assert.match(await run(t, config, { type: "rotate" }), /^goes on with the key .*\nrewrote 4 objects/);
+    assert.match(await run(t, config, { type: "rotate" }), /^continues with the key .*\nrewrote 4 objects/);
     assert.match(await run(t, config, { type: "rotate" }), /made the key/);
     await run(t, config, { type: "retire" });
   });

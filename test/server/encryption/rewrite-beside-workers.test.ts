@@ -174,7 +174,7 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
     await signetKilled("rotate", { inWrite: 3 });
     const [made, ...others] = keys();
     assert.deepEqual(others, before);
-    assert.match(await signet("rotate"), /^goes on with the key/);
+    assert.match(await signet("rotate"), /^continues with the key/);
     assert.equal(keys()[0], made);
     assert.match(await signet("retire"), /retired/);
     assert.deepEqual(keys(), [made]);

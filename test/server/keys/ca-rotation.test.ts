@@ -260,24 +260,21 @@ describe("a rotation of a CA", () => {
     await abortRotation(keys(), timed);
   });
 
-  it("lets the CA sign again that signed before, also after another rotation was taken back", async () => {
+  it("lets the CA sign again that signed before, also after another rotation was undone", async () => {
     const signing = async (): Promise<string | undefined> =>
       (await generations()).find(({ state }) => state === "signing")?.fingerprint;
     const first = await signing();
-    for (const _ of ["taken back", "taken back too"]) {
+    for (const _ of ["undone", "undone too"]) {
       await prepareAuthority(keys(), timed);
       await switchAuthority(keys(), { ...timed, isForced: true });
       await abortRotation(keys(), timed);
       assert.equal(await signing(), first);
-      await assert.rejects(
-        abortRotation(keys(), timed),
-        /the rotation was taken back at .*: nothing more to take back/,
-      );
+      await assert.rejects(abortRotation(keys(), timed), /the rotation was undone at .*: nothing more to undo/);
       assert.equal(await signing(), first);
     }
     await prepareAuthority(keys(), timed);
     assert.equal(await abortRotation(keys(), timed), "prepared");
-    await assert.rejects(abortRotation(keys(), timed), /nothing more to take back/);
+    await assert.rejects(abortRotation(keys(), timed), /nothing more to undo/);
     await retireAuthority(keys(), { ...timed, isForced: true });
   });
 

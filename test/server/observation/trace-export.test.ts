@@ -238,7 +238,7 @@ describe("traces for a collector", () => {
     assert.match(mergeMetrics([await server.metricsText(), await server.metricsText()]), bucket);
   });
 
-  it("hold up no request while the collector is silent or refuses them, and say so", async () => {
+  it("delay no request while the collector is silent or refuses them, and say so", async () => {
     answer = (_request, response) => void response.writeHead(503).end();
     exporting({ OTEL_BSP_MAX_QUEUE_SIZE: "10" });
     for (let index = 0; index < 20; index++) assert.equal((await api.send(version)).status, 200);

@@ -79,7 +79,7 @@ async function ask(connection: ServerConnection, question: Question): Promise<vo
 function pathSpec({ verb, resource: path, name, flags }: Question): object {
   warnOfUnknownVerbs([verb], { areOfResources: false, areOfPaths: true });
   if (name !== undefined || flags.subresource !== undefined) {
-    throw new UsageError("a path has neither a name nor a subresource; ask about the path alone");
+    throw new UsageError("a path has neither a name nor a subresource; ask only about the path");
   }
   return { nonResourceAttributes: { path, verb } };
 }

@@ -125,7 +125,7 @@ function checkRule(kind: RbacKind<Role>, flags: CreateFlags): void {
   const wrong = splitByCommas(flags.nonResourceUrl).find((path) => !nonResourcePath.test(path));
   if (wrong !== undefined) {
     throw new UsageError(
-      `--non-resource-url: ${JSON.stringify(wrong)} matches no path; give one that begins with /, which may end with *, or * alone`,
+      `--non-resource-url: ${JSON.stringify(wrong)} matches no path; give one that begins with /, which may end with *, or only *`,
     );
   }
 }

@@ -186,7 +186,7 @@ function bindingsOfGroups({ clusterRoleBinding, group }: RbacBuilder): readonly 
     toGroups("system:basic-user", authenticatedGroup),
     toGroups("system:public-info-viewer", authenticatedGroup, unauthenticatedGroup),
     toGroups("system:service-account-issuer-discovery", serviceAccountsGroup),
-    // The document lets every authenticated user read trust bundles. Upstream lets service accounts alone.
+    // The document lets every authenticated user read trust bundles. Upstream lets only service accounts.
     toGroups("system:cluster-trust-bundle-discovery", authenticatedGroup, serviceAccountsGroup),
     clusterRoleBinding("system:node", []),
   ];

@@ -39,7 +39,7 @@ export async function rotateTokenKey(
     const waiting = ring.keys.find((key) => stateOf(key) === "published");
     if (waiting !== undefined) {
       throw commandRefused(
-        `a rotation is under way: ${waiting.kid} signs from ${waiting.signsFrom}; wait for that, or take it back with: ` +
+        `a rotation is under way: ${waiting.kid} signs from ${waiting.signsFrom}; wait for that, or undo it with: ` +
           `signet keys retire ${waiting.kid}`,
       );
     }

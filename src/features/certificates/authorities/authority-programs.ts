@@ -51,7 +51,7 @@ export async function runPrepareAuthority(keys: KeyStore, { name, settings }: Co
   refuseOperators(settings, name);
   const prepared = await prepareAuthority(keys, { name, clock: systemClock });
   console.log(`${name}: a new CA (${subjectOf(prepared)}) is trusted now, beside the one that signs`);
-  console.log(`  when all clients trust it: signet ca switch ${name}; to take it back: signet ca abort ${name}`);
+  console.log(`  when all clients trust it: signet ca switch ${name}; to undo it: signet ca abort ${name}`);
 }
 
 /** `signet ca switch`. */

@@ -20,7 +20,7 @@ export interface Generation {
   readonly state: "prepared" | "signing" | "replaced";
   /** The RFC 3339 time at which the CA got this state. */
   readonly since: string;
-  /** Its rotation was taken back: the CA before it replaced it. */
+  /** Its rotation was undone: the CA before it replaced it. */
   readonly isTakenBack?: boolean;
   /** PEM. */
   readonly certificate: string;
@@ -51,7 +51,7 @@ export const withPrepared = (
 });
 
 /**
- * Lets one of the CAs sign from now on. The CA that signed until now stays trusted; with `isTakenBack`, its rotation is taken back. The CAs
+ * Lets one of the CAs sign from now on. The CA that signed until now stays trusted; with `isTakenBack`, its rotation is undone. The CAs
  * are in the order in which they last signed.
  */
 export function withSigning(

@@ -127,7 +127,7 @@ export async function retireAuthority(
 
 /**
  * Removes a prepared CA, or else lets the CA before the last switch sign again. Resolves with which of the two it did. Rejects with
- * CommandFailure when neither is left to do, also after the switch was taken back: a second time would let the new CA sign again.
+ * CommandFailure when neither is left to do, also after the switch was undone: a second time would let the new CA sign again.
  */
 export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Promise<"prepared" | "switched"> {
   let what: "prepared" | "switched" = "prepared";
@@ -140,9 +140,9 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
       return withoutGeneration(authority, prepared.fingerprint);
     }
     if (authority === undefined || last === undefined)
-      throw commandRefused("no rotation is under way: nothing to take back");
+      throw commandRefused("no rotation is under way: nothing to undo");
     if (last.isTakenBack === true)
-      throw commandRefused(`the rotation was taken back at ${last.since}: nothing more to take back`);
+      throw commandRefused(`the rotation was undone at ${last.since}: nothing more to undo`);
     what = "switched";
     return withSigning(authority, { fingerprint: last.fingerprint, now: clock.now(), isTakenBack: true });
   });

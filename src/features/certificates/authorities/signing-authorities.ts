@@ -128,7 +128,7 @@ function openReplacedAuthorities({
   return new ReplacedAuthorities({
     file,
     writing: new OutageReport({
-      onFailure: (reason) => log.error({ file, reason }, "the CAs of client certificates are known in memory alone"),
+      onFailure: (reason) => log.error({ file, reason }, "the CAs of client certificates are known only in memory"),
       onRecovery: () => log.info({ file }, "the CAs of client certificates are written down again"),
     }),
     clock,

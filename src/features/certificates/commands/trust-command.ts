@@ -129,7 +129,7 @@ const create = (): Command =>
         const trustBundle = await readInputFile({ flag: "from-file", file: flags.fromFile });
         const faults = runToEnd(findAnchorFaults(trustBundle));
         if (faults.length > 0) {
-          const advice = "name a file with CA certificates in PEM alone";
+          const advice = "name a file with only CA certificates in PEM";
           throw new UsageError(`--from-file: ${flags.fromFile}: ${faults.join("; ")}; ${advice}`);
         }
         await withServer(flags, async ({ client, names }) => {

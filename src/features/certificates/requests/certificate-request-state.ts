@@ -7,7 +7,7 @@ import type {
 /** The state of a request. Each controller acts on the states that it handles. */
 export type CertificateRequestState = "pending" | "approved" | "denied" | "failed" | "issued";
 
-/** The state of a request, from its conditions and its certificate alone. Denied and failed have precedence over all other states. */
+/** The state of a request, only from its conditions and its certificate. Denied and failed have precedence over all other states. */
 export function certificateRequestState({ status }: CertificateSigningRequest): CertificateRequestState {
   let isApproved = false;
   let isFailed = false;

@@ -62,7 +62,7 @@ export function pods(names: Names): ResourceDefinition<Pod> {
           ...validateMirror(next, context),
           ...validatePodStatus(next, context.previous),
         ],
-        // The StorageQuota bounds the status of mirror Pods too, because their node alone decides that they exist.
+        // The StorageQuota bounds the status of mirror Pods too, because only their node decides that they exist.
         isBounded: (pod) => isMirrorPod(pod, names),
         resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
       },

@@ -63,7 +63,7 @@ class Parser {
     }
   }
 
-  /** Where no operator can stand, `in` and `notin` are ordinary words. */
+  /** Where no operator is possible, `in` and `notin` are ordinary words. */
   #peek(): ScannedToken {
     const found = this.#tokens[this.#position] ?? endOfText;
     return found.token === "in" || found.token === "notin" ? { ...found, token: "identifier" } : found;

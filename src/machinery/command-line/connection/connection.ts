@@ -158,7 +158,7 @@ const withoutCredentials = ({
 function withToken(transport: HttpsTransportOptions, token: string | undefined): HttpsTransportOptions {
   if (token === undefined) return transport;
   if (!isTokenText(token)) {
-    throw new UsageError("--token: no token has spaces, line breaks or letters beyond ASCII; give the token alone");
+    throw new UsageError("--token: no token has spaces, line breaks or letters beyond ASCII; give only the token");
   }
   const { clientCertificate: _replaced, ...anonymous } = transport;
   return { ...anonymous, bearerToken: () => token };

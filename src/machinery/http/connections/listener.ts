@@ -176,7 +176,7 @@ export function createListener({
     onFailure: (error) => log.error({ err: error }, "could not end what is overdue, will retry"),
   });
   const notAccepted = rateLimitedReport<Error>((error, count) =>
-    log.error({ err: error, count }, "could not accept connections, will go on"),
+    log.error({ err: error, count }, "could not accept connections, will continue"),
   );
   return {
     async listen(address) {

@@ -79,7 +79,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   });
   server.listen({ host, port, backlog: 512, reusePort: isPortShared });
   await once(server, "listening");
-  server.on("error", (error) => log.error({ err: error }, "could not accept connections, will go on"));
+  server.on("error", (error) => log.error({ err: error }, "could not accept connections, will continue"));
   const url = `http://${urlHost(host)}:${(server.address() as AddressInfo).port}`;
   return { url, close: () => closeServer(server) };
 }

@@ -92,7 +92,7 @@ function startWatch<T extends ApiObject>(
   }
   const output = new WatchOutput({ sink, joinsFrames });
   const pace = new ReaderPace({ waitingBytes: () => output.waitingBytes, schedule });
-  // A bug ends this watch alone, and the process logs the unhandled rejection.
+  // A bug ends only this watch, and the process logs the unhandled rejection.
   const fail = (fault: unknown): void => {
     if (fault instanceof ApiError) output.write(frames.error(fault));
     else if (!isStoreFailure(fault)) void Promise.reject(asError(fault));

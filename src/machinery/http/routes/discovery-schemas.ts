@@ -24,7 +24,7 @@ export const apiVersionsSchema = struct("v1.APIVersions", "The versions of the c
 
 const groupVersion = struct("v1.GroupVersionForDiscovery", "A version of a group.", {
   groupVersion: always(1, string, "The group and the version, as in apiVersion."),
-  version: always(2, string, "The version alone."),
+  version: always(2, string, "Only the version."),
 });
 
 const groupFields = {

@@ -11,7 +11,7 @@ const livenessPaths = new Set(["/livez", "/healthz"]);
 
 /**
  * Answers `/livez`, `/healthz` (as `/livez`), `/readyz` and `/metrics` of a program that serves nothing else. Its faults say nothing about
- * liveness: a restart mends none of them.
+ * liveness: a restart repairs none of them.
  */
 export async function probeAnswer(
   { method, path }: Pick<HttpRequest, "method" | "path">,

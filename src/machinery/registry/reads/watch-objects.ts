@@ -15,7 +15,7 @@ export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
 /** Receives the events of a watch, in revision order. */
 export interface ObjectObserver<T extends ApiObject> {
-  /** The first call: the requested version is reached. Not called when the watch ends because it has waited in vain for that version. */
+  /** The first call: the requested version is reached. Not called when the watch ends because it has waited too long for that version. */
   onStart?(): void;
   /** Every observer receives the same `object` for the same change, so that its encodings can be shared. */
   onChange(type: ChangeType, object: StoredObject<T>): void;

@@ -68,7 +68,7 @@ interface PlannedWrite {
 }
 
 interface Plan {
-  /** The results of each transaction. A transaction that would have to show a damaged entry fails alone. */
+  /** The results of each transaction. Of a group, only the transaction that would have to show a damaged entry fails. */
   readonly results: readonly (readonly WriteResult[] | StoreDamaged)[];
   readonly writes: readonly PlannedWrite[];
   /** The changes of the transactions that are written. */

@@ -58,7 +58,7 @@ export function serveHttp1(parts: Http1Parts): void {
     socket.resume();
   });
   server.on("clientError", (error, socket) => {
-    // The client goes on sending. A reset now could discard the answer before the client has read it.
+    // The client continues to send. A reset now could discard the answer before the client has read it.
     if (refused.has(socket)) return;
     refuseMalformed(error, { socket, connection: connections.get(socket) });
     if (socket.writableEnded) noteRefused(socket, parts);

@@ -62,7 +62,7 @@ export function afterAnswers(socket: Socket, next: () => void): void {
 }
 
 /**
- * Ends a connection while Node.js passes on one of its requests. Node.js goes on parsing the bytes of the same read, and would keep
+ * Ends a connection while Node.js passes on one of its requests. Node.js continues to parse the bytes of the same read, and would keep
  * hundreds of requests, each with its response, until the event loop closes the socket.
  */
 export function endWhileParsing(socket: Socket): void {

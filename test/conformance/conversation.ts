@@ -74,8 +74,6 @@ async function makeNamespace(ask: (step: Step) => Promise<Answer>, name: string)
   }
 }
 
-// ---- requests -------------------------------------------------------------------------------
-
 type OutgoingHeaders = Record<string, string | string[]>;
 
 interface Prepared {
@@ -232,8 +230,6 @@ function captureValues(pointers: Readonly<Record<string, string>>, text: string,
     if (value !== undefined) variables[name] = String(value);
   }
 }
-
-// ---- watches --------------------------------------------------------------------------------
 
 interface RecordedWatch {
   readonly status: number;

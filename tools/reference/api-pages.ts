@@ -83,8 +83,6 @@ const fileOf = (kind: string): string => `${kind.replaceAll(/(?<=[a-z])(?=[A-Z])
 const groupVersion = ({ group, version }: Pick<GroupVersionKind, "group" | "version">): string =>
   group === "" ? version : `${group}/${version}`;
 
-// ---- pages --------------------------------------------------------------------------------------
-
 function indexPage(platform: readonly DocumentedKind[], kubernetes: readonly DocumentedKind[]): string {
   const rows = ({ areStored }: { readonly areStored: boolean }): string[][] =>
     platform.flatMap((kind, index) =>
@@ -187,8 +185,6 @@ const sharedTypesPage = (types: readonly ObjectSchema[]): string =>
       .map((one) => typeSection(one, { isSharedPage: true }))
       .join("\n\n"),
   );
-
-// ---- types --------------------------------------------------------------------------------------
 
 /** A type that belongs to no group: it has a separate page. */
 const isShared = (schema: ObjectSchema): boolean => schema.package !== undefined;

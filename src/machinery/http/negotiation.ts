@@ -3,6 +3,7 @@ import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
 import { isTrueInGo } from "../api/is-true-in-go.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
+import type { MetaVersion } from "../registry/reads/partial-object-metadata.ts";
 import { parseAccept, routeAccepts } from "./accept-header.ts";
 import type { AcceptClause } from "./accept-header.ts";
 
@@ -11,7 +12,7 @@ export type Format = "json" | "yaml" | "protobuf";
 /** A form that a client may request instead of the object itself (`as=Table;v=v1;g=meta.k8s.io`). */
 interface Conversion {
   readonly kind: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList";
-  readonly version: "v1" | "v1beta1";
+  readonly version: MetaVersion;
 }
 
 /** The negotiated representation. Frozen and shared: several requests may get the same object. */

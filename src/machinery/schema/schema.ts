@@ -138,8 +138,6 @@ export interface Field {
   readonly isRequired?: boolean;
 }
 
-// ---- builders ---------------------------------------------------------------------------------
-
 const scalar = <T>(type: ScalarType): ScalarSchema<T> => ({ type });
 
 export const string: ScalarSchema<string> = scalar("string");
@@ -229,8 +227,6 @@ export const atomicMapOf = <S extends Schema>(values: S): MapSchema<Record<strin
   ...mapOf(values),
   isAtomic: true,
 });
-
-// ---- inference --------------------------------------------------------------------------------
 
 /** The TypeScript type of a schema's decoded values. */
 export type Infer<S> = S extends { readonly [typed]?: infer T } ? T : never;

@@ -63,8 +63,6 @@ export const apiResourceListSchema = struct("v1.APIResourceList", "The resources
   resources: always(2, atomicList(apiResource), "The resources."),
 });
 
-// ---- aggregated ---------------------------------------------------------------------------------
-
 const groupVersionKind = struct("v1.GroupVersionKind", "A kind of a version.", {
   group: always(1, string, "Its group."),
   version: always(2, string, "Its version."),

@@ -216,8 +216,6 @@ function bodyReference(
   return collector.addKind(body.schema, body.kind);
 }
 
-// ---- v3 -----------------------------------------------------------------------------------------
-
 function operationV3(operation: Operation, collector: DefinitionCollector): unknown {
   const { requestBody, response } = operation;
   const content = (mediaTypes: readonly string[], schema: OpenApiSchema): unknown =>
@@ -243,8 +241,6 @@ const parameterV3 = (name: ParameterName): unknown => ({
   ...parameterOf(name),
   schema: { type: parameterTypes[name].type, uniqueItems: true },
 });
-
-// ---- v2 -----------------------------------------------------------------------------------------
 
 function operationV2(operation: Operation, collector: DefinitionCollector): OperationV2 {
   const { requestBody, response } = operation;

@@ -91,8 +91,6 @@ function readMessage(reader: ProtobufReader, { byNumber }: Message, object: Json
   return object;
 }
 
-// ---- fields -----------------------------------------------------------------------------------
-
 /** A message whose fields belong to the surrounding object (Go's inlined structs). */
 const embeddedMessage = (number: number, message: Message): MessageField => ({
   number,
@@ -170,8 +168,6 @@ function readMapEntry(entry: ProtobufReader, values: ValueCodec): [string, unkno
   }
   return [key, value];
 }
-
-// ---- values -----------------------------------------------------------------------------------
 
 function valueCodec(schema: Schema): ValueCodec {
   if (schema.type === "map") throw new TypeError("protobuf has no lists of maps");

@@ -1,9 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { bodyFormat, patchType } from "../../../src/machinery/http/content-type.ts";
-import { isPretty, negotiate, negotiateStatus, refuseUnstreamable } from "../../../src/machinery/http/negotiation.ts";
+import {
+  documentNegotiator,
+  isPretty,
+  negotiate,
+  negotiateStatus,
+  refuseUnstreamable,
+} from "../../../src/machinery/http/negotiation.ts";
 import type { Endpoint } from "../../../src/machinery/http/negotiation.ts";
 
 function agreed(accept: string, endpoint: Endpoint = "collection"): string {
@@ -233,5 +242,28 @@ describe("the content type of a body", () => {
     for (const type of ["", "application/json", "application/Merge-Patch+json"]) {
       assert.throws(() => patchType(of(type)), refused(415, /^415: Unsupported Media Type$/), type);
     }
+  });
+});
+
+describe("what a negotiator keeps in memory", () => {
+  const header = (characters: number, more = "") => ({ accept: "application/json;a=".padEnd(characters, "x") + more });
+
+  it("is what short Accept headers get, so that they are parsed once", () => {
+    const negotiateOnce = documentNegotiator();
+    assert.equal(negotiateOnce(header(1024)), negotiateOnce(header(1024)));
+    assert.notEqual(negotiateOnce(header(1025)), negotiateOnce(header(1025)));
+  });
+
+  it("is bounded, however many different headers clients send", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
+    const negotiateOnce = documentNegotiator();
+    const results = Array.from(
+      { length: 2000 },
+      (_, count) => new WeakRef(negotiateOnce(header(100, String(count))) as object), // JSON is always agreed
+    );
+    await turn();
+    collect();
+    assert.ok(results.filter((result) => result.deref() !== undefined).length <= 512);
   });
 });

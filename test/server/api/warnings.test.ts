@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { request as httpsRequest } from "node:https";
 import { before, describe, it } from "node:test";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -50,6 +54,27 @@ describe("the warnings of an answer", () => {
     const closed = await startTestServer({ settings: { "anonymous-auth": "false" } });
     const { status, headers } = await new InProcess(closed).send("/version", anonymous);
     assert.deepEqual([status, headers["warning"]], [401, [warning(ofHeader)]]);
+  });
+
+  it("are a header each over HTTP/1.1 and HTTP/2", async () => {
+    const path = "/api/v1/namespaces/default/configmaps?dryRun=All";
+    const sent = { authorization: `Bearer ${server.adminToken}`, "content-type": "application/json" };
+    const body = JSON.stringify({ metadata: { name: "warned-twice" }, unknown: true, other: 1 });
+    const overHttp1 = httpsRequest(server.url + path, { method: "POST", headers: sent, ca: server.caCertificates });
+    overHttp1.end(body);
+    const [answer] = (await once(overHttp1, "response")) as [IncomingMessage]; // as Node.js documents it
+    answer.destroy();
+    const session = connectHttp2(server.url, { ca: server.caCertificates });
+    const overHttp2 = session.request({ ":method": "POST", ":path": path, ...sent });
+    overHttp2.end(body);
+    const [, , raw] = (await once(overHttp2, "response")) as [unknown, unknown, string[]]; // as Node.js documents it
+    session.destroy();
+    for (const headers of [answer.rawHeaders, raw]) {
+      assert.deepEqual(
+        headers.filter((_, at) => headers[at - 1]?.toLowerCase() === "warning"),
+        [warning('unknown field \\"unknown\\"'), warning('unknown field \\"other\\"')],
+      );
+    }
   });
 
   it("are bounded together, and each comes once", async () => {

@@ -424,6 +424,20 @@ describe("the listener", () => {
       }));
   }
 
+  for (const [method, path] of [
+    ["OPTIONS", "*"],
+    ["GET", "first"],
+    ["GET", "https://h/first"],
+  ] as const) {
+    it(`answers ${method} ${path} over HTTP/2, whose target is no path, with 400, and serves the connection on`, () =>
+      withListener({}, async (port) => {
+        const session = openHttp2(port);
+        assert.equal((await sendHttp2(session, { method, path })).status, 400);
+        assert.equal((await sendHttp2(session, { path: "/" })).status, 200);
+        session.close();
+      }));
+  }
+
   const echoTarget: Handler = async ({ path, query, headers }) => text(JSON.stringify([headers["host"], path, query]));
   const absolute: readonly (readonly [target: string, path: string, query: string])[] = [
     ["https://signet.example.com:6443/api/v1?limit=1", "/api/v1", "limit=1"],

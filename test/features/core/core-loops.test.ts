@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { garbageCollector } from "../../../src/features/core/garbage-collector.ts";
 import type { Handler } from "../../../src/machinery/api/http-message.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
+import { apiVersionOf } from "../../../src/machinery/api/resource-type.ts";
 import type { OwnerReference } from "../../../src/machinery/api/object-meta.ts";
 import { ManualTime } from "../../manual-time.ts";
 import { runLoop } from "../../run-loop.ts";
@@ -218,6 +219,49 @@ describe("the garbage collector", () => {
     await quiet.stop();
     assert.notEqual(child, undefined);
     assert.equal(child?.metadata.ownerReferences, undefined);
+  });
+
+  test("spares an object whose owner it cannot look for, and deletes one whose owner is in another namespace", async () => {
+    const quiet = await startTestServer({ settings: { controllers: false } });
+    const configMaps = quiet.client.resource(references.configMaps, "default");
+    const clusterRoles = quiet.client.resource(references.clusterRoles);
+    // The collector sees objects by their namespaces: those of this one first.
+    const first = { apiVersion: "v1", kind: "Namespace", metadata: { name: "a" }, spec: {}, status: {} };
+    await quiet.client.resource(references.namespaces).create(first);
+    const elsewhere = quiet.client.resource(references.configMaps, "a");
+    const alone = await elsewhere.create(configMap("alone"));
+    // The collector knows this one, because it has an owner itself.
+    const known = await elsewhere.create(configMap("known", { ownerReferences: [ownedBy(alone)] }));
+    const none = ownedBy(configMap("none"), { uid: "00000000-0000-4000-8000-000000000000" });
+    const owners = {
+      "of-other-kind": { ...none, kind: "Gadget" },
+      "of-other-group": { ...none, apiVersion: "example.com/v1" },
+      "of-nobody": none,
+      "of-far-owner": ownedBy(alone),
+      "of-far-owner-that-is-known": ownedBy(known),
+    };
+    for (const [name, owner] of Object.entries(owners)) {
+      await configMaps.create(configMap(name, { ownerReferences: [owner] }));
+    }
+    for (const [name, owner] of Object.entries({
+      "of-namespaced": none,
+      "of-nobody": { ...none, kind: "ClusterRole", apiVersion: apiVersionOf(references.clusterRoles) },
+    })) {
+      const metadata = { name, ownerReferences: [owner] };
+      await clusterRoles.create({ apiVersion: "", kind: "ClusterRole", metadata, rules: [] });
+    }
+    const collector = garbageCollector({ resources: [references.configMaps, references.clusterRoles] });
+    const loop = await runLoop(quiet, collector, { time: new ManualTime() });
+    await loop.queue.whenIdle();
+    await loop.stop();
+    const left = (await configMaps.list()).items.map(({ metadata }) => metadata.name);
+    assert.deepEqual(
+      left.filter((name) => name?.startsWith("of-")),
+      ["of-other-group", "of-other-kind"],
+    );
+    assert.notEqual(await clusterRoles.find("of-namespaced"), undefined);
+    assert.equal(await clusterRoles.find("of-nobody"), undefined);
+    await quiet.stop();
   });
 
   test("removes the owner references of dependents when the owner is deleted with the policy Orphan", async () => {

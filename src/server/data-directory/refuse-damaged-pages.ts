@@ -27,15 +27,18 @@ export function refuseDamagedPages(
   try {
     // When another process has written meanwhile, only a second look, while none writes, is certain.
     const found = opening.open(() => damagedPageIn(directory, { maximumBytes: readSoon, suspected }));
-    if (found === undefined || (purpose === "backup" && found.isOfFreeList)) return;
-    const advice = found.isOfFreeList
-      ? "all objects can be read: make a backup of it (signet backup), and restore that"
-      : "restore a backup (signet restore)";
-    throw new UnusableFile(`${storeFileIn(directory)} is damaged (page ${found.page}); ${advice}`);
+    if (found === undefined || (purpose === "backup" && found.part !== "objects")) return;
+    throw new UnusableFile(`${storeFileIn(directory)} is damaged (page ${found.page}); ${advice[found.part]}`);
   } finally {
     opening.release();
   }
 }
+
+const advice = {
+  objects: "restore a backup (signet restore)",
+  "free list": "all objects can be read: make a backup of it (signet backup), and restore that",
+  "last transaction": "the last writes may be missing: make a backup of the rest (signet backup), and restore that",
+} as const;
 
 function damagedPageIn(
   directory: string,
@@ -48,7 +51,9 @@ function damagedPageIn(
     const descriptor = openSync(path, "r");
     try {
       const file = openedFile(descriptor);
-      if (suspected !== undefined && isDeepStrictEqual(newestMeta(file), suspected.meta)) return suspected;
+      // The two numbers of transactions may have been read at different times, so they are always read again.
+      const isCertain = suspected !== undefined && suspected.part !== "last transaction";
+      if (isCertain && isDeepStrictEqual(newestMeta(file), suspected.meta)) return suspected;
       return findDamagedPage(file, { readsLog: bytes <= maximumBytes });
     } finally {
       closeSync(descriptor);

@@ -25,12 +25,14 @@ async function damagedStore(bytes: number) {
   rmSync(path);
   writeFileSync(path, file, { mode: 0o600 });
   truncateSync(path, bytes);
-  /** As a commit of another process: the newest meta data is of another transaction. */
+  /** As a commit of another process: the newest meta data, and the root that it names, are of another transaction. */
   const commit = (): void => {
     const changed = readFileSync(path).subarray(0, file.length);
     const [first, second] = [0x98, pageBytes + 0x98];
     const newest = changed.readBigUInt64LE(second) > changed.readBigUInt64LE(first) ? second : first;
-    changed.writeBigUInt64LE(changed.readBigUInt64LE(newest) + 2n, newest);
+    const transaction = changed.readBigUInt64LE(newest) + 2n;
+    const root = Number(changed.readBigUInt64LE(newest - 0x98 + 0x88));
+    for (const at of [newest, root * pageBytes + 8]) changed.writeBigUInt64LE(transaction, at);
     writeFileSync(path, changed);
     truncateSync(path, bytes);
   };

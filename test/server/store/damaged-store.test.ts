@@ -197,6 +197,21 @@ describe("a server whose store has a damaged page, and a command on that store",
   });
   after(() => rmSync(dataDirectory, { recursive: true, force: true }));
 
+  it("do not start, and the store can be backed up, where LMDB would forget the last write, because its number is damaged", async () => {
+    const file = readFileSync(store);
+    const newest = file.readBigUInt64LE(0x98) > file.readBigUInt64LE(0x1098) ? 0x98 : 0x1098;
+    const number = Buffer.from(file.subarray(newest, newest + 8));
+    const write = (bytes: Buffer): void => {
+      const descriptor = openSync(store, "r+");
+      writeSync(descriptor, bytes, 0, 8, newest);
+      closeSync(descriptor);
+    };
+    write(Buffer.alloc(8));
+    await finds(/store\.mdb is damaged \(page 0\); the last writes may be missing: make a backup of the rest/);
+    assert.ok((await backUpNow()).objects > 40);
+    write(number);
+  });
+
   it("do not start, and the store can be backed up, where the page is of the list of free pages", async () => {
     damageRoot(0x58);
     await finds(/store\.mdb is damaged \(page \d+\); all objects can be read: make a backup of it/);

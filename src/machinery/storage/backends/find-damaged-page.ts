@@ -1,4 +1,4 @@
-import { newestMeta, noPage } from "./is-whole-lmdb-file.ts";
+import { metasOf, noPage } from "./is-whole-lmdb-file.ts";
 import type { FileToCheck, Meta } from "./is-whole-lmdb-file.ts";
 
 /** Where a page's header has its number, its transaction, its kind, and the bounds of its free space from the header's end. */
@@ -36,12 +36,13 @@ export function findDamagedPage(
   file: FileToCheck,
   { readsLog }: { readonly readsLog: boolean },
 ): FoundPage | undefined {
-  const meta = newestMeta(file);
-  if (meta === undefined) return undefined;
-  if (meta.lastPage >= maximumPages) return { page: 0, isOfFreeList: false, meta };
+  const metas = metasOf(file);
+  if (metas === undefined) return undefined;
+  const [meta, older] = metas;
+  if (meta.lastPage >= maximumPages) return { page: 0, part: "objects", meta };
   const pages = new PageCheck(file, meta);
   const [freePages, tables] = meta.roots;
-  let isOfFreeList = false;
+  let part: FoundPage["part"] = "objects";
   try {
     const onTable = ({ page, flags, key, data }: Leaf): void => {
       const name = key.toString("latin1");
@@ -52,21 +53,27 @@ export function findDamagedPage(
       });
     };
     pages.checkTree(tables, { onLeaf: onTable });
-    isOfFreeList = true;
+    part = "free list";
     const lists: Leaf[] = [];
     pages.checkTree(freePages, { onLeaf: (leaf) => lists.push(leaf), hasNumbers: true });
     for (const list of lists) pages.checkFree(pages.valueOf(list), list.page);
-    return undefined;
+    const isNewest =
+      (pages.transactionOf(meta) ?? meta.transaction) === meta.transaction &&
+      (pages.transactionOf(older) ?? -1n) < meta.transaction;
+    return isNewest ? undefined : { page: 0, part: "last transaction", meta };
   } catch (error) {
     if (!(error instanceof DamagedPage)) throw error;
-    return { page: error.page, isOfFreeList: isOfFreeList && !error.isInUse, meta };
+    return { page: error.page, part: error.isInUse ? "objects" : part, meta };
   }
 }
 
 export interface FoundPage {
   readonly page: number;
-  /** Whether only the list of free pages is damaged, and all objects can be read. False for a page that is in use and in the list. */
-  readonly isOfFreeList: boolean;
+  /**
+   * What is damaged. `free list`: only the list of free pages, so all objects can be read; not for a page that is in use and in the list.
+   * `last transaction`: only its number, so all objects can be read, perhaps as they were before it.
+   */
+  readonly part: "objects" | "free list" | "last transaction";
   /** The meta data that led to the page. While it stays the same, nobody has written, and the page is damaged for certain. */
   readonly meta: Meta;
 }
@@ -190,6 +197,16 @@ class PageCheck {
       }
       count = number < 0 ? -number : 1;
     }
+  }
+
+  /**
+   * The transaction that wrote the root of the tables, which each transaction writes anew. It is the one that the meta data names, unless
+   * that number is damaged: then LMDB may take the state before the last write for the newest, and give out its revision again. Undefined
+   * before the first transaction.
+   */
+  transactionOf({ roots: [, tables] }: Meta): bigint | undefined {
+    if (tables >= BigInt(this.#pageCount)) return undefined; // also for `noPage`
+    return this.#read(Number(tables), { at: header.transaction, length: numberBytes }).readBigUInt64LE();
   }
 
   valueOf({ page, flags, data, valueBytes }: Leaf): Buffer {

@@ -47,11 +47,14 @@ export function isWholeLmdbFile(file: FileToCheck): boolean {
 }
 
 /** Returns the meta data of the newest transaction; undefined when the file is not one of LMDB. */
-export function newestMeta(file: FileToCheck): Meta | undefined {
+export const newestMeta = (file: FileToCheck): Meta | undefined => metasOf(file)?.[0];
+
+/** Returns the meta data of the last two transactions, the newest first; undefined when the file is not one of LMDB. */
+export function metasOf(file: FileToCheck): readonly [Meta, Meta] | undefined {
   const first = readMeta(file, 0);
   const second = first && readMeta(file, first.pageBytes);
   if (first === undefined || second === undefined || first.pageBytes !== second.pageBytes) return undefined;
-  return second.transaction > first.transaction ? second : first; // of two alike, LMDB takes the first
+  return second.transaction > first.transaction ? [second, first] : [first, second]; // of two alike, LMDB takes the first
 }
 
 function readMeta(file: FileToCheck, position: number): Meta | undefined {

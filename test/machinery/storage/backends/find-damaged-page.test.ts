@@ -46,7 +46,7 @@ describe("the check of the pages of a store's file", () => {
       },
       { readsLog },
     );
-    return damaged && { page: damaged.page, isOfFreeList: damaged.isOfFreeList };
+    return damaged && { page: damaged.page, part: damaged.part };
   };
   const newestMeta = (): number =>
     sound.readBigUInt64LE(0x98) > sound.readBigUInt64LE(pageBytes + 0x98) ? 0 : pageBytes;
@@ -62,6 +62,16 @@ describe("the check of the pages of a store's file", () => {
 
   it("finds nothing in a sound file", () => {
     assert.equal(found(sound), undefined);
+  });
+
+  it("finds nothing in a file without a transaction", () => {
+    const isNew = changed((copy) => {
+      for (const meta of [0, pageBytes]) {
+        copy.writeBigUInt64LE(0n, meta + 0x98);
+        for (const root of [0x58, 0x88]) copy.fill(0xff, meta + root, meta + root + 8);
+      }
+    });
+    assert.equal(found(isNew), undefined);
   });
 
   it("finds the damage of each page that it reads, and reads only the upper pages of the log when that is wanted", () => {
@@ -82,7 +92,7 @@ describe("the check of the pages of a store's file", () => {
     const positions = [0, 18, 20, 21, 22, 23, 24, 25].map((at) => page * pageBytes + at);
     const node = firstNode(page);
     for (const position of [...positions, node + 4, node + 6, node + 8]) {
-      assert.deepEqual(found(changed(flip(position))), { page, isOfFreeList: false }, `byte ${position % pageBytes}`);
+      assert.deepEqual(found(changed(flip(position))), { page, part: "objects" }, `byte ${position % pageBytes}`);
     }
   });
 
@@ -100,9 +110,23 @@ describe("the check of the pages of a store's file", () => {
     const root = node + 8 + sound.readUInt16LE(node + 6) + 40;
     for (const wrong of [BigInt(page), 2n ** 40n]) {
       const file = changed((copy) => copy.writeBigUInt64LE(wrong, root));
-      assert.equal(found(file)?.isOfFreeList, false);
+      assert.equal(found(file)?.part, "objects");
     }
     assert.ok(found(sound.subarray(0, page * pageBytes)));
+  });
+
+  it("finds each changed bit in the numbers of the last transactions with which LMDB would not take the newest state", () => {
+    const numbers = [0x98, pageBytes + 0x98];
+    const newestPage = newestMeta();
+    for (const at of numbers) {
+      for (let bit = 0n; bit < 64n; bit += 1n) {
+        const file = changed((copy) => copy.writeBigUInt64LE(copy.readBigUInt64LE(at) ^ (1n << bit), at));
+        const [first = 0n, second = 0n] = numbers.map((number) => file.readBigUInt64LE(number));
+        const isHarmless = at !== newestPage + 0x98 && (second > first ? pageBytes : 0) === newestPage;
+        const damaged = isHarmless ? undefined : { page: 0, part: "last transaction" };
+        assert.deepEqual(found(file), damaged, `bit ${bit} of the number at ${at}`);
+      }
+    }
   });
 
   describe("of the list of free pages", () => {
@@ -123,7 +147,7 @@ describe("the check of the pages of a store's file", () => {
       assert.ok(sound.readBigInt64LE(list()) > 0n, "the list has a page");
       const longer = found(changed((copy) => copy.writeBigInt64LE(2n ** 40n, list())));
       for (const damaged of [changedPage(2n ** 40n), longer]) {
-        assert.deepEqual(damaged, { page: page(), isOfFreeList: true });
+        assert.deepEqual(damaged, { page: page(), part: "free list" });
       }
     });
 
@@ -132,11 +156,11 @@ describe("the check of the pages of a store's file", () => {
         copy.writeBigInt64LE(2n, list());
         for (const index of [1, 2]) copy.writeBigInt64LE(freePage(), list() + index * 8);
       });
-      assert.deepEqual(found(twice), { page: page(), isOfFreeList: true });
+      assert.deepEqual(found(twice), { page: page(), part: "free list" });
     });
 
     it("does not say so where it has a page in use: that page may have old objects, and another one be lost", () => {
-      assert.deepEqual(changedPage(BigInt(tablesPage())), { page: page(), isOfFreeList: false });
+      assert.deepEqual(changedPage(BigInt(tablesPage())), { page: page(), part: "objects" });
     });
   });
 });

@@ -120,7 +120,8 @@ interface EntryKeys {
   readonly keyOf: (item: unknown) => unknown;
 }
 
-function requireOneKind({ original, patch, path }: ListMerge): void {
+/** Throws unless all entries of both lists have one type: a 400 for lists in lists, a 422 otherwise. */
+export function requireOneKind({ original, patch, path }: ListMerge): void {
   const kinds = new Set([...original, ...patch].map(jsonTypeName));
   if (kinds.has("array")) throw badRequest("lists of lists are not supported");
   if (kinds.size > 1 || kinds.has("null")) throw patchDoesNotApply(`${path}: list element types are not identical`);

@@ -5,7 +5,7 @@ import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-
 import type { JsonObject } from "../../api/json-object.ts";
 import { maximumJsonDepth } from "../../schema/json-reader.ts";
 import { isDeeperThan } from "./json-value.ts";
-import { mergeList, orderList, RepeatedEntries } from "./merge-list.ts";
+import { mergeList, orderList, RepeatedEntries, requireOneKind } from "./merge-list.ts";
 import type { ListMerge, ObjectMerge } from "./merge-list.ts";
 import { hasDirective, patchDirective, withoutDirectives, listStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";
@@ -135,10 +135,12 @@ function deleteFromList(merge: ObjectMerge, { merged, key, value }: PatchedMembe
     if (jsonTypeName(original) === jsonTypeName(value)) mergeMember(merge, { merged, key, value });
     return;
   }
+  const list = listMergeOf(merge, { original, key, value: value as unknown[] });
   if ([...original, ...(value as unknown[])].some((item) => typeof item === "object")) {
-    setMember(merged, key, mergeList(listMergeOf(merge, { original, key, value: value as unknown[] })));
+    setMember(merged, key, mergeList(list));
     return;
   }
+  requireOneKind(list);
   const deleted = new Set<unknown>(value);
   setMember(
     merged,

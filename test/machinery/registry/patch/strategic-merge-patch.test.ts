@@ -190,6 +190,7 @@ describe("a strategic merge patch", () => {
       422,
       { "$deleteFromPrimitiveList/imagePullSecrets": [{ name: "a" }] },
     ],
+    ["values of another type in a deletion list", 422, { metadata: { "$deleteFromPrimitiveList/finalizers": [1] } }],
     ["$retainKeys that is no list", 400, { metadata: { $retainKeys: "a" } }],
     ["$retainKeys that misses what is set", 400, { metadata: { $retainKeys: ["labels"], finalizers: ["z"] } }],
   ];

@@ -36,11 +36,14 @@ import { currentManagers, releaseFields, withNamedFields, withoutFields, without
 import { shortened } from "../../api/format-value.ts";
 import { UntrackableEntry, printPath } from "./path-element.ts";
 
+/** What an apply sends: an object that may lack its metadata. Without them, the manager gives up all that it applied of them. */
+export type AppliedObject = Omit<ApiObject, "metadata"> & Partial<Pick<ApiObject, "metadata">>;
+
 export interface ApplyRequest extends FieldWrite {
   /** The stored object. Undefined when the apply creates it. */
   readonly live: ApiObject | undefined;
   /** The applied configuration (`parseConfiguration`), including its nulls. */
-  readonly configuration: ApiObject;
+  readonly configuration: AppliedObject;
   /** Takes over fields that other managers own. */
   readonly isForced: boolean;
 }
@@ -76,7 +79,7 @@ export function* applyConfiguration(request: ApplyRequest): Generator<undefined,
 }
 
 /** The name for messages. The metadata of the configuration may be invalid. */
-export function nameOf({ metadata }: { readonly metadata: unknown }): string {
+export function nameOf({ metadata }: { readonly metadata?: unknown }): string {
   const name = isJsonObject(metadata) ? metadata["name"] : undefined;
   return typeof name === "string" ? name : "";
 }
@@ -116,7 +119,9 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   yield;
   const object = request.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
   // Merging two objects of a kind gives an object of that kind: the schema was checked.
-  return withManagedFields(object as unknown as ApiObject, encodeManagers(released, request.fieldNamesOf));
+  // Without metadata it has no name, and is refused for it.
+  const named = { metadata: {}, ...object } as unknown as ApiObject;
+  return withManagedFields(named, encodeManagers(released, request.fieldNamesOf));
 }
 
 function* managersBefore(request: ApplyRequest): Generator<undefined, Map<string, FieldManager>> {
@@ -226,7 +231,7 @@ function applyConflict(conflicts: readonly Conflict[]): ApiError {
  * Checks the parsed body of an apply (YAML or JSON; an empty body is null): it must be an object of exactly the kind of
  * the path, without managedFields. Throws 400 ApiErrors in upstream's words. The caller handles parse errors.
  */
-export function parseConfiguration(body: unknown, expected: GroupVersionKind): ApiObject {
+export function parseConfiguration(body: unknown, expected: GroupVersionKind): AppliedObject {
   if (body !== null && !isJsonObject(body)) {
     throw badRequest(
       "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
@@ -236,10 +241,14 @@ export function parseConfiguration(body: unknown, expected: GroupVersionKind): A
   const configuration = body ?? {};
   const given = kindOf(configuration);
   if (printKind(given) !== printKind(expected)) throw badRequest(`invalid object type: ${printKind(given)}`);
-  const metadata = memberOf(configuration, "metadata") ?? {};
+  const metadata = memberOf(configuration, "metadata");
   const managedFields = memberOf(jsonFields(metadata), "managedFields") ?? undefined;
   if (managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
-  return { ...configuration, apiVersion: apiVersionOf(expected), metadata } as ApiObject; // its fields are checked when it is applied
+  return {
+    ...configuration,
+    apiVersion: apiVersionOf(expected),
+    ...(metadata !== undefined && { metadata: metadata ?? {} }),
+  } as AppliedObject; // its fields are checked when it is applied
 }
 
 function kindOf(configuration: Readonly<Record<string, unknown>>): GroupVersionKind {

@@ -16,7 +16,7 @@ import {
   TypeMismatch,
 } from "../../schema/decode-faults.ts";
 import { applyConfiguration, nameOf, parseConfiguration } from "../apply/apply-configuration.ts";
-import type { ApplyRequest } from "../apply/apply-configuration.ts";
+import type { AppliedObject, ApplyRequest } from "../apply/apply-configuration.ts";
 import { trackUpdate } from "../apply/track-update.ts";
 import { decodeObject } from "./decode-object.ts";
 import type { DecodedObject, DecodeRequest } from "./decode-object.ts";
@@ -88,7 +88,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
   let read: AppliedConfiguration | undefined;
   return async (live) => {
     const { configuration, repeatedKeys } = (read ??= await appliedConfiguration(registry, request));
-    const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata;
+    const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata ?? {};
     // The configuration is not checked yet: a uid that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
     const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
@@ -120,7 +120,7 @@ interface Applying<T extends ApiObject> {
   readonly write: Omit<ApplyRequest, "live" | "configuration">;
   readonly live: T | undefined;
   /** The configuration in the form of the version that it names. */
-  readonly configuration: ApiObject;
+  readonly configuration: AppliedObject;
 }
 
 /** Merges the configuration into the live object, in the form of the version. Yields between its steps. */
@@ -136,12 +136,12 @@ function* merged<T extends ApiObject>(
   if (faults.length > 0) throw invalid(registry.kind, { name: nameOf(configuration), faults });
   const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
   // The configuration was checked above against the version's schema.
-  const applied = yield* applyConfiguration({ ...write, live, configuration: stored as unknown as ApiObject });
+  const applied = yield* applyConfiguration({ ...write, live, configuration: stored as unknown as AppliedObject });
   return { ...fieldNames.toServed(applied), apiVersion };
 }
 
 interface AppliedConfiguration {
-  readonly configuration: ApiObject;
+  readonly configuration: AppliedObject;
   readonly repeatedKeys: readonly RepeatedKey[];
 }
 

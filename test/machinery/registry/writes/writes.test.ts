@@ -337,6 +337,17 @@ describe("a patch", () => {
     assert.equal((await patch(box, text, apply)).isCreated, true);
     await assert.rejects(patch(box, '{"kind":"Toy"}', apply), apiError(400, "invalid object type: /, Kind=Toy"));
   });
+
+  it("of type apply without metadata takes the name away from a manager who applied metadata before", async () => {
+    const box = await toyBox();
+    const toy = { kind: "Toy", apiVersion: "toys.example.com/v1" };
+    const apply = { type: "apply", options: { ...options, fieldManager: "m" }, manager: "m" };
+    await patch(box, JSON.stringify({ ...toy, metadata: { name: "bear", labels: { a: "b" } } }), apply);
+    const nameless = "the name of the object (bear based on URL) was undeterminable: name must be provided";
+    await assert.rejects(patch(box, JSON.stringify(toy), apply), apiError(400, nameless));
+    await patch(box, JSON.stringify({ ...toy, metadata: {} }), apply);
+    assert.equal(box.registry.peek(where)?.object.metadata.labels, undefined);
+  });
 });
 
 describe("a change", () => {

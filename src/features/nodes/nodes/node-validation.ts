@@ -12,13 +12,14 @@ import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/va
 import type { KindFault } from "../../../machinery/registry/definition/kind-faults.ts";
 import { taintEffects } from "./node-schema.ts";
 import type { Node, Taint } from "./node-schema.ts";
-import { validatePodRanges, validateResources } from "./node-values.ts";
+import { validateDeclaredFeatures, validatePodRanges, validateResources } from "./node-values.ts";
 import type { NodeBefore } from "./node-values.ts";
 
 /** Returns the faults of a Node. Taints follow the rules for labels, so that a scheduler can read them. */
 export const validateNode = (node: Node, before: NodeBefore): FieldError[] => [
   ...validateTaints(node.spec.taints ?? []),
   ...validateResources(node, before),
+  ...validateDeclaredFeatures(node, before),
   ...validatePodRanges(node, before),
 ];
 
@@ -37,6 +38,7 @@ export const validateNodeUpdate = (next: Node, update: NodeUpdate): KindFault[] 
 export const validateNodeStatusUpdate = (next: Node, update: NodeUpdate): KindFault[] => [
   "metadata change",
   ...validateResources(next, update),
+  ...validateDeclaredFeatures(next, update),
   ...validateChange(next, update.previous),
 ];
 

@@ -1,9 +1,10 @@
-import { invalidValue } from "../../../machinery/api/validation/field-error.ts";
+import { goQuoted, shortened } from "../../../machinery/api/format-value.ts";
+import { duplicate, invalidValue } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseQuantity } from "../../../machinery/api/quantity.ts";
-import { parseIpRange } from "../../../pki/names/ip-address.ts";
+import { parseIpAddress, parseIpRange } from "../../../pki/names/ip-address.ts";
 import type { IpRange } from "../../../pki/names/ip-address.ts";
 import type { Node } from "./node-schema.ts";
 
@@ -37,11 +38,77 @@ export function validatePodRanges({ spec: { podCIDRs = [] } }: Node, { previous 
 }
 
 function rangeFault(text: string, range: IpRange | undefined): string | undefined {
-  if (range === undefined) return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  if (isMappedRange(text)) return "must not have an IPv4-mapped IPv6 address";
+  if (range === undefined) {
+    return hasLeadingZeros(text)
+      ? "must not have leading 0s in IP or prefix length"
+      : "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  }
   const { address, mask } = range;
-  if (address.length === 4 && text.includes(":")) return "must not have an IPv4-mapped IPv6 address";
   const isWhole = address.every((octet, index) => (octet & ~(mask[index] ?? 0)) === 0);
   return isWhole ? undefined : "must not have bits set beyond the prefix length";
+}
+
+/** Whether it is a range of IPv4 addresses that is written as one of IPv6 addresses: its prefix may have 128 bits. */
+function isMappedRange(text: string): boolean {
+  const slash = text.indexOf("/");
+  const address = text.slice(0, slash);
+  const prefix = text.slice(slash + 1);
+  return (
+    address.includes(":") && parseIpAddress(address)?.length === 4 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= 128
+  );
+}
+
+/** Longer than any range, but for zeros. */
+const maximumRangeLength = 64;
+
+/** Whether it would be a range without the zeros before its numbers. */
+function hasLeadingZeros(text: string): boolean {
+  if (text.length > maximumRangeLength || !text.includes("/")) return false;
+  const bare = text.replaceAll(/(^|[.:])0+(?=\d+[./])/g, "$1").replace(/\/0+(?=\d)/, "/");
+  return bare !== text && (parseIpRange(bare) !== undefined || isMappedRange(bare));
+}
+
+/**
+ * The faults of the features that a node declares: names in camel case, sorted (upstream: `ValidateNodeDeclaredFeatures`). Unchanged
+ * features are not validated again.
+ */
+export function validateDeclaredFeatures(
+  { status: { declaredFeatures = [] } }: Node,
+  { previous }: NodeBefore,
+): FieldError[] {
+  if (isSemanticallyEqual(declaredFeatures, previous?.status.declaredFeatures ?? [])) return [];
+  return declaredFeatures.flatMap((feature, index) => {
+    const field = `status.declaredFeatures[${index}]`;
+    const last = declaredFeatures[index - 1];
+    const fault = featureFault(feature);
+    return [
+      ...(feature === last ? [duplicate(field, feature)] : []),
+      ...(last !== undefined && feature < last
+        ? [invalidValue(field, { value: feature, detail: "list must be sorted alphabetically" })]
+        : []),
+      ...(fault === undefined
+        ? []
+        : [
+            invalidValue(field, {
+              value: feature,
+              detail: `invalid feature name ${goQuoted(shortened(feature))}: ${fault}`,
+            }),
+          ]),
+    ];
+  });
+}
+
+const maximumFeatureLength = 253;
+
+function featureFault(feature: string): string | undefined {
+  if (Buffer.byteLength(feature) > maximumFeatureLength)
+    return `must be no more than ${maximumFeatureLength} characters`;
+  if (/^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/.test(feature)) return undefined;
+  return (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), " +
+    "and contain only alphanumeric characters and slashes"
+  );
 }
 
 /** The faults of the amounts of resources (upstream: `ValidateNodeResources`). */

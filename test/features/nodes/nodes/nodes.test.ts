@@ -28,9 +28,25 @@ describe("the address ranges of a node", () => {
   });
 
   it("are written as CIDR", () => {
-    for (const range of ["x", "10.0.0.0", "10.0.0.0/33", "010.0.0.0/8", "fd00::%eth0/64"]) {
-      assert.deepEqual(faults(range), [`spec.podCIDRs[0]: Invalid value: ${JSON.stringify(range)}: ${rule}`]);
+    for (const range of [
+      "x",
+      "10.0.0.0",
+      "10.0.0.0/33",
+      "010.0.0.0",
+      "::ffff:10.0.0.0/129",
+      "fd00::%eth0/64",
+      `${"0".repeat(1e6)}/8`,
+    ]) {
+      assert.ok(faults(range)[0]?.endsWith(`: ${rule}`), range.slice(0, 80));
     }
+  });
+
+  it("have no zeros before their numbers", () => {
+    for (const range of ["010.0.0.0/8", "10.0.00.0/8", "10.0.0.0/08", "fd00::/064", "::ffff:010.0.0.0/104"]) {
+      const detail = "must not have leading 0s in IP or prefix length";
+      assert.deepEqual(faults(range), [`spec.podCIDRs[0]: Invalid value: ${JSON.stringify(range)}: ${detail}`]);
+    }
+    assert.deepEqual(faults("0fd0:0001::/64"), []);
   });
 
   it("begin at an address that their prefix has whole", () => {
@@ -45,15 +61,45 @@ describe("the address ranges of a node", () => {
 
   it("do not hide IPv4 in IPv6", () => {
     const detail = "must not have an IPv4-mapped IPv6 address";
-    assert.deepEqual(faults("::ffff:10.0.0.0/24"), [
-      `spec.podCIDRs[0]: Invalid value: "::ffff:10.0.0.0/24": ${detail}`,
-    ]);
+    for (const range of ["::ffff:10.0.0.0/24", "::ffff:10.0.0.0/104"]) {
+      assert.deepEqual(faults(range), [`spec.podCIDRs[0]: Invalid value: "${range}": ${detail}`]);
+    }
   });
 
   it("are not looked at again when they are stored", () => {
     const stored = node({ spec: { podCIDRs: ["x"] } });
     assert.deepEqual(faultsOfChange(definition, { ...stored, metadata: { name: "n", labels: {} } }, stored), []);
     assert.deepEqual(faultsOfChange(definition, stored, node({})), [`spec.podCIDRs[0]: Invalid value: "x": ${rule}`]);
+  });
+});
+
+describe("the features that a node declares", () => {
+  const declaring = (...declaredFeatures: string[]): Node => node({ status: { declaredFeatures } });
+  const faults = (...features: string[]): string[] =>
+    faultsOfNew(definition, declaring(...features)).map((fault) => fault.replace(/: must start with .*/, ""));
+  const unsorted = "list must be sorted alphabetically";
+
+  it("are sorted names in camel case, each once", () => {
+    assert.deepEqual(faults("A", "AB", "B/c", "C1/dE/F2"), []);
+    assert.deepEqual(faults("B", "A", "A"), [
+      `status.declaredFeatures[1]: Invalid value: "A": ${unsorted}`,
+      'status.declaredFeatures[2]: Duplicate value: "A"',
+    ]);
+    for (const feature of ["", "a", "A/", "A/1", "A//b", "/A", "A_b", "A b", "A\n", "Ä"]) {
+      const shown = JSON.stringify(feature);
+      assert.deepEqual(faults(feature), [
+        `status.declaredFeatures[0]: Invalid value: ${shown}: invalid feature name ${shown}`,
+      ]);
+    }
+    assert.match(faults("A".repeat(254))[0] ?? "", /: must be no more than 253 characters$/);
+  });
+
+  it("are looked at when the status changes, and not again when they are stored", () => {
+    const { status } = definition.subresources ?? {};
+    assert.ok(status?.type === "update");
+    const update = { ...context, previous: declaring("b", "a") };
+    assert.deepEqual(status.validateUpdate?.(declaring("b", "a"), update), ["metadata change"]);
+    assert.equal(status.validateUpdate?.(declaring("b"), update)?.length, 2);
   });
 });
 

@@ -14,6 +14,7 @@ import type { Container, Pod } from "./pod-schema.ts";
 import { validatePodValues } from "./pod-values.ts";
 import { isGated, validateGateChange, validateGatedChange } from "./scheduling-gates.ts";
 import { validateTolerationChange } from "./toleration-validation.ts";
+import { validateVolumes } from "./volume-validation.ts";
 
 type PodCondition = NonNullable<Pod["status"]["conditions"]>[number];
 
@@ -28,6 +29,7 @@ export function validateNewPod(pod: Pod, mirrors: readonly string[]): FieldError
         ? []
         : [invalidValue(`metadata.annotations[${annotation}]`, { value, detail })];
     }),
+    ...validateVolumes(pod.spec.volumes),
     ...validatePod(pod),
     ...validatePodValues(pod),
     ...(ephemeralContainers.length === 0
@@ -109,13 +111,14 @@ function validateImage(
 export function validatePodUpdate(next: Pod, previous: Pod): FieldError[] {
   const faults = validatePod(next, previous);
   for (const list of ["containers", "initContainers"] as const) {
+    if (next.spec[list]?.length !== previous.spec[list]?.length) {
+      return [...faults, forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];
+    }
     // Upstream validates the images twice.
     for (const [index, { image }] of (next.spec[list] ?? []).entries()) {
       const before = previous.spec[list]?.[index]?.image;
       faults.push(...validateImage(`spec.${list}[${index}].image`, { image, before }));
     }
-    if (next.spec[list]?.length === previous.spec[list]?.length) continue;
-    return [...faults, forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];
   }
   faults.push(
     ...validateDeadline(next.spec.activeDeadlineSeconds, previous.spec.activeDeadlineSeconds),

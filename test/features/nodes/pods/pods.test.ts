@@ -92,6 +92,25 @@ describe("a pod", () => {
     ]);
   });
 
+  it("has volumes with one source and a name of their own", () => {
+    const faultsOf = (...volumes: NonNullable<Pod["spec"]["volumes"]>): string[] =>
+      faultsOfNew(definition, decode(pod({ volumes })).value);
+    const emptyDir = {};
+    assert.deepEqual(faultsOf({ name: "a", emptyDir }, { name: "b", secret: { secretName: "s" } }, { name: "c" }), []);
+    assert.deepEqual(faultsOf({ name: "", emptyDir }, { name: "a.b", emptyDir }, { name: "a.b", emptyDir }), [
+      "spec.volumes[0].name: Required value",
+      'spec.volumes[1].name: Invalid value: "a.b": must not contain dots',
+      'spec.volumes[2].name: Invalid value: "a.b": must not contain dots',
+    ]);
+    assert.deepEqual(faultsOf({ name: "a", emptyDir }, { name: "a", emptyDir }), [
+      'spec.volumes[1].name: Duplicate value: "a"',
+    ]);
+    assert.deepEqual(faultsOf({ name: "a", secret: {}, cephfs: { monitors: [] }, emptyDir }), [
+      "spec.volumes[0].secret: Forbidden: may not specify more than 1 volume type",
+      "spec.volumes[0].cephFS: Forbidden: may not specify more than 1 volume type",
+    ]);
+  });
+
   it("waits for its scheduling gates, which have names of their own, before it gets a node", () => {
     const schedulingGates = [{ name: "example.com/a" }, { name: "example.com/a" }, { name: "a b" }];
     assert.deepEqual(
@@ -304,6 +323,10 @@ describe("an update of a pod", () => {
     ]);
     assert.deepEqual(faults({ initContainers: two }, {}), [
       "spec.initContainers: Forbidden: pod updates may not add or remove containers",
+    ]);
+    assert.deepEqual(faults({ containers: [...two, { name: "e", resources: {} }] }, {}), [
+      "spec.containers[2].image: Required value",
+      "spec.containers: Forbidden: pod updates may not add or remove containers",
     ]);
   });
 

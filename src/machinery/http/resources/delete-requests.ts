@@ -1,5 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Status, StatusDetails } from "../../api/status.ts";
 import { deleteCollection } from "../../registry/writes/delete-collection.ts";
@@ -12,12 +13,14 @@ import {
 import type { DeleteOptions } from "../../registry/writes/delete-options.ts";
 import { parseListOptions } from "../../registry/reads/list-options.ts";
 import { listMetadata } from "../../registry/reads/partial-object-metadata.ts";
+import { parseIncludeObject } from "../../registry/reads/table.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import { bodyFormat } from "../content-type.ts";
 import { negotiate } from "../negotiation.ts";
 import { compiledStatus } from "../response.ts";
 import { representList } from "./represent-list.ts";
 import { representObject } from "./represent-object.ts";
+import type { Representation } from "./represent-object.ts";
 import { parseValue, typeOf } from "./decode-body.ts";
 import { readableBody, readBytes } from "./request-body.ts";
 import { requestCaller } from "./resource-request.ts";
@@ -52,7 +55,7 @@ export async function deleteRequest(
     return representWritten(stored, { registry, resourceRequest, status, mediaType });
   }
   const deleted = success(deletedDetails(registry, stored.object));
-  const response = await representObject(deleted, { request, status, mediaType, schema: compiledStatus });
+  const response = await representSuccess(deleted, { request, status, mediaType });
   return withAuditDetails(response, { stored, audited: resourceRequest.audited, success: deleted.details });
 }
 
@@ -83,8 +86,15 @@ export async function deleteCollectionRequest(
       ...(next !== undefined && { continue: next, ...(remainingItemCount !== undefined && { remainingItemCount }) }),
     },
   };
-  const response = await representObject(status, { ...representation, schema: compiledStatus });
+  const response = await representSuccess(status, representation);
   return { ...response, audited: { success: details } };
+}
+
+/** Encodes a Status. It is answered instead of a table too, but as in upstream, the options of that table must be right. */
+function representSuccess(status: Status, representation: Representation): MaybePromise<HttpResponse> {
+  const { request, mediaType } = representation;
+  if (mediaType.conversion?.kind === "Table") parseIncludeObject(request.query);
+  return representObject(status, { ...representation, schema: compiledStatus });
 }
 
 /** A body takes precedence. The query counts only without a body. */

@@ -336,6 +336,18 @@ describe("a write", () => {
     assert.equal(json(await send("", { method: "DELETE" })).status, "Success");
   });
 
+  it("answers a delete with a Status where a table is asked for, but refuses options that no table has", async () => {
+    const definition = { ...toys, answersDeletedObject: false, answersStatusOfDeletedCollection: true };
+    const { box, send } = await scene({ definition });
+    for (const path of ["", "/bear"]) {
+      await box.add("bear");
+      const remove = (query: string) => send(`${path}${query}`, { method: "DELETE", headers: table });
+      assert.match(json(await remove("?includeObject=x")).message, /includeObject: Invalid value: "x"/);
+      await box.add("bear");
+      assert.equal(json(await remove("?includeObject=None")).kind, "Status");
+    }
+  });
+
   it("answers the deletion of a collection with the list of deleted objects otherwise", async () => {
     const { box, send } = await scene();
     await box.add("bear");

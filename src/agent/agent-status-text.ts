@@ -32,7 +32,7 @@ function* notes(status: AgentStatus): Generator<string> {
   const { certificates, trustBundles, outages, hookFaults, hasPendingHooks } = status;
   for (const certificate of certificates) yield* certificateNotes(certificate);
   for (const { file, anchors, fault } of trustBundles) {
-    yield `${file}: ${fault ?? (anchors === undefined ? "not known yet" : counted(anchors, "anchor"))}`;
+    yield `${file}: ${fault ?? anchorsText(anchors)}`;
   }
   yield* outages;
   if (outages.length === 0 && certificates.some(({ name, state }) => name === "client" && state === "unknown")) {
@@ -40,6 +40,11 @@ function* notes(status: AgentStatus): Generator<string> {
   }
   yield* hookFaults;
   if (hasPendingHooks && hookFaults.length === 0) yield "a hook runs";
+}
+
+function anchorsText(anchors: number | undefined): string {
+  if (anchors === undefined) return "not known yet";
+  return anchors === 0 ? "the server has no anchors for it, so it stays as it is" : counted(anchors, "anchor");
 }
 
 function* certificateNotes(certificate: CertificateStatus): Generator<string> {

@@ -60,11 +60,15 @@ describe("the status of an agent", () => {
     assert.deepEqual(agentFaults(status), []);
   });
 
-  it("has a fault when a trust bundle cannot be written, and shows why", () => {
+  it("has a fault when a trust bundle cannot be written, and shows why, or how many anchors the server has", () => {
     const fault = "cannot write ca.pem: no space is left on the disk; make room";
     const status = { ...idle, trustBundles: [{ file: "ca.pem", anchors: 1, fault }] };
     assert.match(statusText(status), new RegExp(`\\nca.pem: ${fault}$`));
     assert.deepEqual(agentFaults(status), [`a trust bundle is not written: ${fault}`]);
-    assert.deepEqual(agentFaults({ ...status, trustBundles: [{ file: "ca.pem", anchors: 1 }] }), []);
+    const anchored = (anchors: number | undefined) => ({ ...idle, trustBundles: [{ file: "ca.pem", anchors }] });
+    assert.deepEqual(agentFaults(anchored(1)), []);
+    assert.match(statusText(anchored(1)), /\nca.pem: 1 anchor$/);
+    assert.match(statusText(anchored(0)), /\nca.pem: the server has no anchors for it, so it stays as it is$/);
+    assert.match(statusText(anchored(undefined)), /\nca.pem: not known yet$/);
   });
 });

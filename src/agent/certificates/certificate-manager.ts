@@ -11,7 +11,7 @@ import { traced } from "../../machinery/tracing/loop-trace.ts";
 import { approvalAdvice } from "./approval-advice.ts";
 import { FailureLog } from "../failure-log.ts";
 import { failureReason } from "../failure-reason.ts";
-import { nextStep, replacementFault } from "./certificate-renewal.ts";
+import { issuedFault, nextStep, replacementFault } from "./certificate-renewal.ts";
 import type { CertificateState, RenewalStep, RequestCause } from "./certificate-renewal.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { PairInUse } from "./pair-in-use.ts";
@@ -285,8 +285,7 @@ export class CertificateManager {
     this.#options.onInstalled(pair);
     const state = this.#inUse.stateFor(wanted);
     // A signer whose certificates are due at once, or lack names, must not be asked again without a pause.
-    const fault = state === "early" ? "not valid yet" : `already ${state}`;
-    if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is ${fault}`);
+    if (state !== "current") throw new RequestRefused(`the signer issued a certificate that is ${issuedFault(state)}`);
   }
 
   /**

@@ -107,12 +107,18 @@ export function replacementFault({ current, issued, wanted, now }: Replacement):
   const lost = tlsUsagesOf(current, wanted).find((usage) => !usages.includes(usage));
   if (!isUsable || lost !== undefined) {
     const why = tlsFault(issued);
-    const fault = isUsable ? `not for ${lost}${why === undefined ? "" : ` (${why})`}` : `already ${state}`;
+    const fault = isUsable ? `not for ${lost}${why === undefined ? "" : ` (${why})`}` : issuedFault(state);
     return { type: "worse", text: `the signer issued a certificate that is ${fault}: the one in use stays` };
   }
   if (now >= issued.notBefore || issued.notBefore < current.notBefore) return undefined;
   const validFrom = new Date(issued.notBefore).toISOString();
   return { type: "early", text: `the issued certificate is valid from ${validFrom}: until then, the one in use stays` };
+}
+
+/** What is wrong with a certificate that its signer has just issued, and that is not current. */
+export function issuedFault(state: CertificateState): string {
+  if (state === "early") return "not valid yet";
+  return state === "outdated" ? "not as requested (its subject, its names or its type of key)" : `already ${state}`;
 }
 
 /** Everything that decides the next step for a certificate. */

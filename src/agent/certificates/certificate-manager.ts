@@ -45,7 +45,7 @@ export interface CertificateReport {
   readonly state: CertificateState | "unknown";
   readonly notAfter: number | undefined;
   readonly renewAt: number | undefined;
-  /** Why there is no new certificate, after the last try. */
+  /** Why there is no new certificate, after the last try. Undefined also while none is wanted. */
   readonly failure: string | undefined;
   /** The request that waits for approval or issuance. */
   readonly pendingRequest: string | undefined;
@@ -106,18 +106,22 @@ export class CertificateManager {
 
   get status(): CertificateReport {
     const { name } = this.#options;
+    const state = this.#specification === undefined ? "unknown" : this.#inUse.stateFor(this.#specification.wanted);
+    const isUnfinished = this.#hasPendingKey;
+    // A certificate may be current again without a new one: the server's clock was corrected, or its names are wanted again.
+    const isNewWanted = state !== "current" || this.#renewal !== undefined || isUnfinished;
     return {
       name,
-      state: this.#specification === undefined ? "unknown" : this.#inUse.stateFor(this.#specification.wanted),
+      state,
       notAfter: this.current?.certificate.notAfter,
       renewAt: this.current && this.#inUse.dueAt,
-      failure: this.#failure,
+      failure: isNewWanted ? this.#failure : undefined,
       pendingRequest: this.#pendingRequest,
       signerName: this.#specification?.wanted.signerName,
       isRenewalRequested:
         this.#renewal === "asked" || (this.#renewal === "begun" && (this.#options.store.pendingKey() ?? "") === ""),
       renewalWaitMilliseconds: this.#renewalWaitMilliseconds,
-      isUnfinished: this.#hasPendingKey,
+      isUnfinished,
     };
   }
 

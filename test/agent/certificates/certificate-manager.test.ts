@@ -695,6 +695,19 @@ describe("the certificate manager", () => {
     assert.equal(await failuresOf(10_000), first);
   });
 
+  it("shows no failure once its certificate is right again without a new one", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    scene.behaviour = "denies";
+    const subjectAltNames = { ...wanted.subjectAltNames, dnsNames: ["n1", "n1.example"] };
+    manager.specify({ names: platformNames, wanted: { ...wanted, subjectAltNames } });
+    await settle();
+    assert.match(manager.status.failure ?? "", /Denied/);
+    manager.specify({ names: platformNames, wanted });
+    await settle();
+    assert.deepEqual([manager.status.state, manager.status.failure], ["current", undefined]);
+  });
+
   it("shows the request that waits during an outage too, and none once it was denied", async (context) => {
     const scene = new SigningScene(context);
     scene.behaviour = "ignores";

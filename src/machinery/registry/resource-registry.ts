@@ -70,6 +70,12 @@ export interface RegistryOptions<T extends ApiObject> {
   readonly stored?: ResourceRegistry<T>;
 }
 
+interface UnreachedRevision {
+  readonly wanted: number;
+  readonly current: number;
+  readonly isForWatch?: boolean;
+}
+
 interface RegistryWrite extends Omit<WriteRequest, "signal"> {
   /** What `requireRoom` returned. */
   readonly growth?: Growth | undefined;
@@ -239,7 +245,10 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /** Waits until the cache has reached a revision. Throws a 504 after a time limit. */
-  async waitForRevision(revision: number): Promise<void> {
+  async waitForRevision(
+    revision: number,
+    { isForWatch = false }: { readonly isForWatch?: boolean } = {},
+  ): Promise<void> {
     if (this.cache.revision >= revision) return;
     const waiting = this.cache.waitFor(revision, AbortSignal.timeout(this.#futureWaitMilliseconds));
     if (waiting === undefined) return;
@@ -248,7 +257,7 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
     } catch (error) {
       if (this.cache.revision >= revision) return;
       if (!(error instanceof DOMException)) throw readFailure(error);
-      throw this.tooLargeVersion({ wanted: revision, current: this.cache.revision });
+      throw this.tooLargeVersion({ wanted: revision, current: this.cache.revision, isForWatch });
     }
   }
 
@@ -262,8 +271,9 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
   }
 
   /** The error for reading a revision that no write has reached. */
-  tooLargeVersion(revisions: { readonly wanted: number; readonly current: number }): ApiError {
-    return tooLargeResourceVersion({ ...revisions, hasRetry: this.definition.isReadFromStorage !== true });
+  tooLargeVersion({ isForWatch = false, ...revisions }: UnreachedRevision): ApiError {
+    const hasRetry = isForWatch || this.definition.isReadFromStorage !== true;
+    return tooLargeResourceVersion({ ...revisions, hasRetry });
   }
 
   fromEntry(entry: StoredVersionEntry): StoredObject<T> {

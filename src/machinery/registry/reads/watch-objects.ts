@@ -150,7 +150,7 @@ class RunningWatch<T extends ApiObject> implements ObjectWatch {
     const registry = this.#registry;
     try {
       const wanted = beginsWithState(this.#options) ? parseResourceVersion(this.#options.resourceVersion) : 0;
-      if (registry.cache.revision < wanted) await registry.waitForRevision(wanted);
+      if (registry.cache.revision < wanted) await registry.waitForRevision(wanted, { isForWatch: true });
       if (this.#isOver) return;
       this.#observer.onStart?.();
       await untilReady(registry, this.#options);

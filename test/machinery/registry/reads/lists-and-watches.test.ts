@@ -559,6 +559,9 @@ describe("a watch", () => {
     const box = await filled(1);
     const query = "resourceVersion=99999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     assert.ok(apiError(504)(await watch(box, query).ended));
+    const uncached = await toyBox({ definition: { ...toys, isReadFromStorage: true } });
+    const error = await watch(uncached, query).ended;
+    assert.ok(error instanceof ApiError && error.retryAfterSeconds === 1);
   });
 
   it("evaluates an event once for all watches with the same selector", async () => {

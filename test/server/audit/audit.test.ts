@@ -205,6 +205,18 @@ describe("the audit log with a policy", () => {
     }
   });
 
+  it("names the kind of a review, and its version, also where its sender does not", async () => {
+    const review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    const body = { spec: { resourceAttributes: { verb: "get", resource: "pods" } } };
+    const { requestObject } = await lastOf(review, { method: "POST", body });
+    assert.deepEqual(
+      [requestObject?.kind, requestObject?.["apiVersion"]],
+      ["SelfSubjectAccessReview", "authorization.k8s.io/v1"],
+    );
+    const eviction = await lastOf("/api/v1/namespaces/default/pods/none/eviction", { method: "POST", body: {} });
+    assert.deepEqual([eviction.requestObject?.kind, eviction.requestObject?.["apiVersion"]], ["Eviction", "policy/v1"]);
+  });
+
   it("records every verb", async () => {
     const seen = async (method: string, target: string, sent: object = {}): Promise<string> => {
       const { verb, level, stage, requestObject, responseObject } = await lastOf(target, { method, ...sent });

@@ -39,10 +39,11 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     fieldValidation,
     decode: (sent) => decodeValue(schema, sent),
   });
-  audited?.recordObject?.(object);
+  const requested = requestedVersion(review, object.apiVersion);
+  audited?.recordObject?.({ ...object, kind: review.kind, apiVersion: apiVersionOf(requested) });
   const answer = await createReview({
     review,
-    requested: requestedVersion(review, object.apiVersion),
+    requested,
     resource: { group: info.group, version: info.version, plural: info.resource },
     subresource: info.subresource,
     namespace: info.namespace,

@@ -269,12 +269,24 @@ describe("a rotation of a CA", () => {
       await switchAuthority(keys(), { ...timed, isForced: true });
       await abortRotation(keys(), timed);
       assert.equal(await signing(), first);
-      await assert.rejects(abortRotation(keys(), timed), /the rotation was undone at .*: nothing more to undo/);
+      await assert.rejects(abortRotation(keys(), timed), /the newest rotation was undone: nothing more to undo/);
       assert.equal(await signing(), first);
     }
     await prepareAuthority(keys(), timed);
     assert.equal(await abortRotation(keys(), timed), "prepared");
     await assert.rejects(abortRotation(keys(), timed), /nothing more to undo/);
+    await retireAuthority(keys(), { ...timed, isForced: true });
+  });
+
+  it("undoes only the newest rotation: not the one before it when it is aborted twice", async () => {
+    await prepareAuthority(keys(), timed);
+    await switchAuthority(keys(), { ...timed, isForced: true });
+    await prepareAuthority(keys(), timed);
+    assert.equal(await states(), "replaced signing prepared");
+    assert.equal(await abortRotation(keys(), timed), "prepared");
+    const left = await generations();
+    await assert.rejects(abortRotation(keys(), timed), /nothing more to undo/);
+    assert.deepEqual(await generations(), left);
     await retireAuthority(keys(), { ...timed, isForced: true });
   });
 

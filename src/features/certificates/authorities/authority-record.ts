@@ -20,8 +20,8 @@ export interface Generation {
   readonly state: "prepared" | "signing" | "replaced";
   /** The RFC 3339 time at which the CA got this state. */
   readonly since: string;
-  /** Its rotation was undone: the CA before it replaced it. */
-  readonly isTakenBack?: boolean;
+  /** `signet ca abort` does not let it sign again: its own rotation was undone, or another one has begun since. */
+  readonly staysReplaced?: boolean;
   /** PEM. */
   readonly certificate: string;
   /** PEM of the private key, sealed with the data directory's sealing key. */
@@ -41,26 +41,29 @@ export const firstGeneration = (signing: NewGeneration, now: number): RotatedAut
   retired: [],
 });
 
-/** Adds a new CA, which is trusted but does not sign yet. */
+/** Adds a new CA, which is trusted but does not sign yet. With it a new rotation begins, so the one before can't be undone any more. */
 export const withPrepared = (
   authority: RotatedAuthority,
   { prepared, now }: { readonly prepared: NewGeneration; readonly now: number },
 ): RotatedAuthority => ({
   ...authority,
-  generations: [...authority.generations, { ...prepared, state: "prepared", since: timestamp(now) }],
+  generations: [
+    ...authority.generations.map((one) => (one.state === "replaced" ? { ...one, staysReplaced: true } : one)),
+    { ...prepared, state: "prepared", since: timestamp(now) },
+  ],
 });
 
 /**
- * Lets one of the CAs sign from now on. The CA that signed until now stays trusted; with `isTakenBack`, its rotation is undone. The CAs
- * are in the order in which they last signed.
+ * Lets one of the CAs sign from now on. The CA that signed until now stays trusted; with `staysReplaced`, its rotation is undone. The CAs are in
+ * the order in which they last signed.
  */
 export function withSigning(
   { generations, ...rest }: RotatedAuthority,
   {
     fingerprint,
     now,
-    isTakenBack = false,
-  }: { readonly fingerprint: string; readonly now: number; readonly isTakenBack?: boolean },
+    staysReplaced = false,
+  }: { readonly fingerprint: string; readonly now: number; readonly staysReplaced?: boolean },
 ): RotatedAuthority {
   const since = timestamp(now);
   const isNext = (one: Generation): boolean => one.fingerprint === fingerprint;
@@ -69,8 +72,8 @@ export function withSigning(
     ...rest,
     generations: [
       ...generations.filter((one) => !isNext(one) && !isLast(one)),
-      ...generations.filter(isLast).map((one) => ({ ...one, state: "replaced" as const, since, isTakenBack })),
-      ...generations.filter(isNext).map((one) => ({ ...one, state: "signing" as const, since, isTakenBack: false })),
+      ...generations.filter(isLast).map((one) => ({ ...one, state: "replaced" as const, since, staysReplaced })),
+      ...generations.filter(isNext).map((one) => ({ ...one, state: "signing" as const, since, staysReplaced: false })),
     ],
   };
 }

@@ -126,8 +126,9 @@ export async function retireAuthority(
 }
 
 /**
- * Removes a prepared CA, or else lets the CA before the last switch sign again. Resolves with which of the two it did. Rejects with
- * CommandFailure when neither is left to do, also after the switch was undone: a second time would let the new CA sign again.
+ * Undoes the newest rotation: removes its prepared CA, or else lets the CA before its switch sign again. Resolves with which of the two
+ * it did. Rejects with CommandFailure when neither is left to do. So a second time changes nothing: it would let the new CA sign again, or
+ * undo the rotation before.
  */
 export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Promise<"prepared" | "switched"> {
   let what: "prepared" | "switched" = "prepared";
@@ -141,10 +142,13 @@ export async function abortRotation(keys: KeyStore, { name, clock }: Timed): Pro
     }
     if (authority === undefined || last === undefined)
       throw commandRefused("no rotation is under way: nothing to undo");
-    if (last.isTakenBack === true)
-      throw commandRefused(`the rotation was undone at ${last.since}: nothing more to undo`);
+    if (last.staysReplaced === true) {
+      throw commandRefused(
+        `the newest rotation was undone: nothing more to undo; another CA signs after signet ca prepare ${name}`,
+      );
+    }
     what = "switched";
-    return withSigning(authority, { fingerprint: last.fingerprint, now: clock.now(), isTakenBack: true });
+    return withSigning(authority, { fingerprint: last.fingerprint, now: clock.now(), staysReplaced: true });
   });
   return what;
 }

@@ -10,6 +10,7 @@ import type { Handler, HttpRequest } from "../../../../src/machinery/api/http-me
 import { clientPreface, settingIds } from "../../../../src/machinery/http2/protocol.ts";
 import { encodeFrame, get as getFrame, settings, windowUpdate } from "../../http2/frame-client.ts";
 import { ManualTime } from "../../../manual-time.ts";
+import { protocols } from "../leaving-client.ts";
 import {
   newListener,
   openHttp2,
@@ -22,6 +23,27 @@ import {
 } from "./listener-scene.ts";
 
 describe("the listener", () => {
+  for (const protocol of protocols) {
+    it(`ends a watch over ${protocol} that begins while it closes`, async () => {
+      const [entered, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const handler: Handler = async () => {
+        entered.resolve();
+        await release.promise;
+        return { status: 200, headers: {}, body: { start: (sink) => (sink.write(Buffer.from("event")), () => {}) } };
+      };
+      const listener = newListener({ handler });
+      const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+      const session = openHttp2(port);
+      const answering = protocol === "HTTP/2" ? sendHttp2(session, { path: "/" }) : sendHttp1(port, { path: "/" });
+      await entered.promise;
+      const closing = listener.close({ graceMilliseconds: 10_000 });
+      release.resolve();
+      assert.equal((await answering).body, "event");
+      session.destroy();
+      await closing;
+    });
+  }
+
   it("shuts down by draining requests and ending watches", async () => {
     const [entered, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const handler: Handler = async ({ path }: HttpRequest) => {

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { constants } from "node:http2";
+import type { IncomingHttpHeaders } from "node:http2";
 import { describe, it } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
-import type { Handler, HttpRequest, HttpResponse } from "../../../../src/machinery/api/http-message.ts";
+import type { ByteSink, Handler, HttpRequest, HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import {
   client,
   openHttp2,
@@ -77,6 +78,21 @@ describe("the listener", () => {
       assert.deepEqual((await sendHttp1(port, post(1000))).body, "1000");
       assert.equal((await sendHttp1(port, told)).status, 413);
       assert.equal((await sendHttp1(port, { ...post(1001), headers: { "transfer-encoding": "chunked" } })).status, 413);
+    }));
+
+  it("answers 413 before any of a body comes that is declared to be too long, over both protocols", () =>
+    withListener({ limits: { bodyBytes: 1000 } }, async (port) => {
+      const headers = { "content-length": "1001" };
+      const session = openHttp2(port);
+      const stream = session.request({ ":path": "/body", ":method": "POST", ...headers }, { endStream: false });
+      const [head] = (await once(stream, "response")) as [IncomingHttpHeaders & { ":status": number }];
+      assert.equal(head[":status"], 413);
+      session.destroy();
+      const socket = await openTls(port);
+      socket.write("POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n");
+      const [answer] = (await once(socket, "data")) as [Buffer];
+      assert.deepEqual(statusesOf(answer.toString()), ["413"]);
+      socket.destroy();
     }));
 
   it("reads no more of a body than its handler asks for, over both protocols", () => {
@@ -290,6 +306,17 @@ describe("the listener", () => {
       const rest = await socket.toArray();
       assert.ok(Buffer.concat([first, ...rest]).length > 4_000_000);
     }));
+
+  it("ends a watch behind which malformed bytes come", async () => {
+    const start = (sink: ByteSink) => (sink.write(Buffer.from("event")), () => undefined);
+    await withListener({ handler: async () => ({ status: 200, headers: {}, body: { start } }) }, async (port) => {
+      const socket = await openTls(port);
+      socket.write(`${get}\r\n`);
+      await once(socket, "data");
+      socket.write("\0\x01\x02\r\n\r\n");
+      await once(socket, "close");
+    });
+  });
 
   it("ends a body of malformed chunks with a 400 and a closed connection, never with a second answer", () =>
     withListener({}, async (port) => {

@@ -163,4 +163,33 @@ describe("the listener", () => {
       for (const session of [silent, reading]) session.destroy();
     });
   });
+
+  const large = Buffer.alloc(40_000_000);
+  const largeStream = {
+    status: 200,
+    headers: {},
+    body: { start: (sink: ByteSink) => (sink.write(large), () => undefined) },
+  };
+  const webSocket =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+  for (const [what, limits, headers, answer] of [
+    ["an answer", { requestSeconds: 2 }, "Connection: close\r\n", text(large.toString("latin1"))],
+    ["a watch", { unsentBytes: 1_500_000 }, "", largeStream],
+    ["a watch over WebSocket", { unsentBytes: 1_500_000 }, webSocket, { ...largeStream, status: 101 }],
+  ] as const) {
+    it(`ends a connection of HTTP/1.1 whose client does not read ${what}`, async () => {
+      const handler: Handler = async () => ({ ...answer, headers: { ...answer.headers } });
+      await withListener({ handler, limits }, async (port, listener) => {
+        const socket = await openTls(port);
+        socket.write(`GET / HTTP/1.1\r\nHost: h\r\n${headers}\r\n`);
+        const [begin] = (await once(socket, "data")) as [Buffer];
+        socket.pause();
+        for (let second = 0; second < 4; second++) listener.sweep();
+        let received = begin.length;
+        socket.on("data", (bytes: Buffer) => (received += bytes.length)).resume();
+        await once(socket, "close");
+        assert.ok(received < large.length);
+      });
+    });
+  }
 });

@@ -102,9 +102,27 @@ describe("the decoder of header blocks", () => {
       ["with zeros", "4001 61 81 18"],
       ["with a whole byte of ones", "4001 61 82 1fff"],
       ["with the symbol for the end", "4001 61 84 ffff ffff"],
+      ["with the symbol for the end before others", "4001 61 85 ffff fffc 0f"],
     ])
       assert.throws(() => decode(new HeaderDecoder(), hex ?? ""), ConnectionError, what);
     assert.deepEqual(decode(new HeaderDecoder(), "4001 61 81 1f"), ["a: a"]);
+  });
+
+  it("refuses a block that breaks off within a field or within a table size update", () => {
+    for (const [what, hex] of [
+      ["a name and a value", "40 03 616263 02 6465"],
+      ["Huffman codes", "40 83 25a849 86 a8eb1064 9cbf"],
+      ["a name of the table", "0f 2f 02 6465"],
+      ["a long length", `40 01 61 7f 8101 ${"62".repeat(256)}`],
+      ["a long index", "ff 00"],
+      ["a size", "3f e1 1f"],
+    ] as const) {
+      const octets = hex.replaceAll(" ", "").match(/../g) ?? [];
+      for (let length = 1; length < octets.length; length++) {
+        const begin = octets.slice(0, length).join("");
+        assert.throws(() => decode(new HeaderDecoder(), begin), ConnectionError, `${what}: ${begin}`);
+      }
+    }
   });
 
   it("ends every block of random bytes with fields or with a fault of the connection", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import fc from "fast-check";
 import type { ByteSink } from "../../../../src/machinery/api/http-message.ts";
 import { FrameQueue } from "../../../../src/machinery/http/resources/frame-queue.ts";
 
@@ -31,6 +32,22 @@ describe("the events of watches", { timeout: 60_000 }, () => {
     }
     await untilSent(...watches);
     for (const { text } of watches) assert.ok(text() === all);
+  });
+
+  it("reach only the watches that they are for, also when the watches have other events in common", () => {
+    const shared = ["a", "b", "c", "d"].map((text) => Buffer.from(text));
+    const chosen = fc.array(fc.subarray(shared), { minLength: 2, maxLength: 10 });
+    return fc.assert(
+      fc.asyncProperty(chosen, async (framesOfWatches) => {
+        const watches = framesOfWatches.map(() => watch({ joinsFrames: true }));
+        for (const [at, { queue }] of watches.entries()) framesOfWatches[at]?.forEach((frame) => queue.add(frame));
+        await untilSent(...watches);
+        assert.deepEqual(
+          watches.map(({ text }) => text()),
+          framesOfWatches.map((own) => own.join("")),
+        );
+      }),
+    );
   });
 
   it("are joined to writes of at most 64 KiB, unless one event is longer", async () => {

@@ -12,6 +12,16 @@ before(async () => {
   api = new InProcess(server);
 });
 
+interface Typed {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+interface Table {
+  readonly columnDefinitions: readonly object[] | null;
+  readonly rows: readonly { readonly object: Typed }[];
+}
+
 /** The leases of a namespace that only this test uses: no controller writes them. */
 async function newNamespace(name: string): Promise<string> {
   await api.json("/api/v1/namespaces", { method: "POST", body: { metadata: { name } } });
@@ -178,6 +188,73 @@ describe("a watch", () => {
       `${path}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0`,
     );
     assert.deepEqual([code, message.split(": ").at(-1)], [422, "sendInitialEvents is forbidden for list"]);
+  });
+
+  it("gets its own form of an event, whatever forms other watches get of it before", async () => {
+    const own = await newNamespace("forms");
+    const upstream = own.replace("platform.io", "k8s.io");
+    const as = (kind: string, version: string, format = "json"): string =>
+      `application/${format};as=${kind};v=${version};g=meta.k8s.io`;
+    const protobuf = "vnd.kubernetes.protobuf";
+    // What a form says of itself: its kinds and versions, and whether a table has columns.
+    const forms: readonly (readonly [accept: string, says: readonly string[], collection?: string])[] = [
+      ["application/json", ["Lease coordination.platform.io/v1"]],
+      ["application/json", ["Lease coordination.k8s.io/v1"], upstream],
+      [as("PartialObjectMetadata", "v1"), ["PartialObjectMetadata meta.k8s.io/v1"]],
+      [as("PartialObjectMetadata", "v1beta1"), ["PartialObjectMetadata meta.k8s.io/v1beta1"]],
+      [as("Table", "v1"), ["Table meta.k8s.io/v1", "with columns", "PartialObjectMetadata meta.k8s.io/v1"]],
+      [
+        as("Table", "v1beta1"),
+        ["Table meta.k8s.io/v1beta1", "with columns", "PartialObjectMetadata meta.k8s.io/v1beta1"],
+      ],
+      [`application/${protobuf}`, ["protobuf Lease coordination.platform.io/v1"]],
+      [`application/${protobuf}`, ["protobuf Lease coordination.k8s.io/v1"], upstream],
+      [as("PartialObjectMetadata", "v1", protobuf), ["protobuf PartialObjectMetadata meta.k8s.io/v1"]],
+    ];
+    const typeOf = ({ kind, apiVersion }: Typed): string => `${kind} ${apiVersion}`;
+    const said = (frame: Buffer): string[] => {
+      if (frame[0] === 0) {
+        const text = frame.toString("latin1");
+        const [version, kind] = [
+          /[a-z0-9.]+\/v1(?:beta1)?/.exec(text)?.[0],
+          /Lease|PartialObjectMetadata/.exec(text)?.[0],
+        ];
+        return [`protobuf ${kind} ${version}`];
+      }
+      const { object } = JSON.parse(frame.toString()) as { readonly object: Typed & Partial<Table> };
+      const { columnDefinitions, rows: [row] = [] } = object;
+      if (row === undefined) return [typeOf(object)];
+      return [typeOf(object), ...(columnDefinitions === null ? [] : ["with columns"]), typeOf(row.object)];
+    };
+    const reversed = forms.toReversed();
+    for (const [count, order] of [forms, reversed].entries()) {
+      const open = (resourceVersion: string) =>
+        Promise.all(
+          order.map(([accept, , collection = own]) => {
+            const query = `watch=1&resourceVersion=${resourceVersion}&fieldSelector=metadata.name=lease-${count}`;
+            return api.watch(`${collection}?${query}`, { headers: { accept } });
+          }),
+        );
+      const early = await open("");
+      const { metadata } = await create(own, `lease-${count}`);
+      await Promise.all(early.map((reader) => reader.until(1)));
+      const [late, latest] = [await open(""), await open(metadata.resourceVersion)];
+      await Promise.all(late.map((reader) => reader.until(1)));
+      await api.json(`${own}/lease-${count}`, {
+        method: "PATCH",
+        headers: { "content-type": "application/merge-patch+json" },
+        body: { metadata: { labels: { color: "red" } } },
+      });
+      await Promise.all([...early, ...late].map((reader) => reader.until(2)));
+      await Promise.all(latest.map((reader) => reader.until(1)));
+      for (const reader of [...early, ...late, ...latest]) reader.stop();
+      for (const [at, [accept, says]] of order.entries()) {
+        const later = says.filter((one) => one !== "with columns");
+        assert.deepEqual(early[at]?.frames.map(said), [says, later], accept);
+        assert.deepEqual(late[at]?.frames.map(said), [says, later], accept);
+        assert.deepEqual(latest[at]?.frames.map(said), [says], accept);
+      }
+    }
   });
 
   it("ends when its client does not read, and other watches continue", async () => {

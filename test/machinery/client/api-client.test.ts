@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiError } from "../../../src/machinery/api/api-error.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import type { Transport } from "../../../src/machinery/client/transport.ts";
 import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
 
 const configMaps: ResourceType = {
@@ -67,6 +68,59 @@ describe("the client's read of one object", () => {
     );
     await assert.rejects(client.resource(configMaps, "default").get("x"), /the answer has more than 16 MiB/);
     assert.equal(read(), 17);
+  });
+});
+
+describe("the client's list", () => {
+  it("rejects an answer that is no list", async () => {
+    for (const fields of [
+      {},
+      { metadata: {} },
+      { items: [] },
+      { items: {}, metadata: {} },
+      { items: [], metadata: 1 },
+    ]) {
+      const { client } = clientOf(200, [JSON.stringify({ kind: "ConfigMapList", ...fields })]);
+      await assert.rejects(client.resource(configMaps, "default").list(), /the answer is not a list/);
+    }
+  });
+});
+
+describe("a name that no object can have", () => {
+  it("is refused before anything is sent, because it would make another path", async () => {
+    const paths: string[] = [];
+    const send: Transport["send"] = async ({ path }) => {
+      paths.push(path);
+      return { status: 200, headers: {}, body: parts('{"kind":"ConfigMap","metadata":{}}') };
+    };
+    const resource = new ApiClient({ send, close() {} }).resource(configMaps, "default");
+    for (const name of ["", ".", "..", "a/b", "a%2fb"]) {
+      const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name } };
+      for (const request of [
+        () => resource.get(name),
+        () => resource.update(object),
+        () => resource.patch(name, { body: {} }),
+        () => resource.delete(name),
+        () => resource.createSubresource(name, { subresource: "token", object }),
+      ]) {
+        await assert.rejects(request, /invalid resource name/);
+      }
+      assert.equal(await resource.find(name), undefined);
+    }
+    assert.deepEqual(paths, []);
+    await resource.get("a:b c?d#e");
+    assert.deepEqual(paths, ["/api/v1/namespaces/default/configmaps/a%3Ab%20c%3Fd%23e"]);
+  });
+});
+
+describe("a search for an object", () => {
+  it("finds none when the server answers 404, and fails with every other error", async () => {
+    const answering = (code: number) => {
+      const { client } = clientOf(code, [JSON.stringify({ kind: "Status", code, message: "no" })]);
+      return client.resource(configMaps, "default").find("a");
+    };
+    assert.equal(await answering(404), undefined);
+    for (const code of [400, 401, 403, 409, 410, 500]) await assert.rejects(answering(code), { code });
   });
 });
 

@@ -32,7 +32,7 @@ export function routePath(
 }
 
 function routeWithSlash(routes: PathRoutes, path: string): PathRoute | undefined {
-  if (path.length < 2 || !path.endsWith("/")) return undefined;
+  if (!path.endsWith("/")) return undefined;
   const route = routes.get(path.slice(0, -1));
   if (route === undefined) return undefined;
   return (route.allowsSlash ?? route.methods === "get") ? route : undefined;

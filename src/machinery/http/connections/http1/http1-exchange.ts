@@ -92,7 +92,7 @@ export class Http1Exchange extends Exchange {
     const { "content-length": length, "transfer-encoding": coding, upgrade } = this.headers;
     // Node.js drops the bytes behind a request that offers another protocol: the next request, or a part of it.
     if (this.context.isClosing || this.#isBroken || upgrade !== undefined) return true;
-    if (this.#request.complete || (length === undefined && coding === undefined)) return false;
+    if (this.#request.complete) return false;
     // Node.js reads and drops a body that no handler has begun to read. Closing could lose the answer of a client that still sends.
     const droppedBytes = this.context.maximumBodyBytes * droppedBodies;
     return this.failBody !== undefined || coding !== undefined || Number(length) > droppedBytes;

@@ -392,6 +392,59 @@ describe("a deletion of a collection", () => {
     assert.equal((await list(box)).items.length, 130 - 64);
   });
 
+  it("of a dry run ends when its sender waits no more, as a write does by itself", async () => {
+    const { registry, dryCaller } = await filled(130);
+    const gone = new AbortController();
+    let looks = 0;
+    const deleting = deleteCollection(registry, {
+      list: options(""),
+      options: { isDryRun: true },
+      caller: { ...dryCaller, signal: gone.signal },
+      refuseRevoked() {
+        looks += 1;
+        gone.abort();
+      },
+    });
+    await assert.rejects(deleting, apiError(504));
+    assert.equal(looks, 1);
+  });
+
+  it("deletes the others when some are gone already", async () => {
+    const box = await filled(3);
+    const { registry, caller } = box;
+    const { resourceVersion } = await list(box);
+    await remove(box, "toy-0");
+    const { items } = await deleteCollection(registry, {
+      list: options(`resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`),
+      options: { isDryRun: false },
+      caller,
+      refuseRevoked,
+    });
+    assert.equal(items.length, 3);
+    assert.deepEqual(await names(box), []);
+  });
+
+  it("deletes nothing when one of the objects cannot be read", async () => {
+    const box = await filled(3);
+    const { registry, store, caller } = box;
+    const { key } = registry.peek({ namespace: "box", name: "toy-2" }) ?? assert.fail("there are three");
+    const damaged = {
+      key: `${key}-damaged`,
+      value: Buffer.from("damaged"),
+      expectedRevision: 0,
+      signal: caller.signal,
+    };
+    await store.write(damaged);
+    const deleting = deleteCollection(registry, {
+      list: options(""),
+      options: { isDryRun: false },
+      caller,
+      refuseRevoked,
+    });
+    await assert.rejects(deleting, apiError(500, "toy-2-damaged"));
+    assert.equal((await list(box)).items.length, 4);
+  });
+
   it("deletes nothing when the first has another uid than the precondition", async () => {
     const box = await filled(3);
     const { registry, caller } = box;

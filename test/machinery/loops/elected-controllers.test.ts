@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Schedule } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
@@ -9,16 +10,24 @@ import { TooManyObjects } from "../../../src/machinery/loops/object-budget.ts";
 import { ChangesLost } from "../../../src/machinery/loops/registry-informer.ts";
 import { QueueCounts, WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
 import { resourceReferences } from "../../resource-references.ts";
+import { atOnce } from "../../run-loop.ts";
 
 const { configMaps, secrets } = resourceReferences(names);
 
 describe("the loops of a process", () => {
-  const startLoop = (schedule?: Schedule) => {
+  /** `firstList`: what the informers wait for. `work`: what the loop waits for, for its only object. */
+  const startLoop = (
+    schedule?: Schedule,
+    {
+      firstList = Promise.resolve(),
+      work = Promise.resolve(),
+    }: Partial<Record<"firstList" | "work", Promise<void>>> = {},
+  ) => {
     const client = new ApiClient({ send: () => assert.fail("nothing is sent"), close() {} });
     const failures: ((error: unknown) => void)[] = [];
     const logged: string[] = [];
     const note = (_fields: object, text: string): void => void logged.push(text);
-    const scene = { failures, logged, starts: 0, restarted: Promise.withResolvers<void>() };
+    const scene = { failures, logged, starts: 0, synced: 0, restarted: Promise.withResolvers<void>() };
     const loop: Controller = {
       name: "loop",
       start({ informers }) {
@@ -26,7 +35,12 @@ describe("the loops of a process", () => {
         scene.restarted.resolve();
         informers.of(configMaps);
         informers.of(secrets);
-        return { queue: new WorkQueue({ reconcile: async () => {}, onError: () => assert.fail() }) };
+        const queue = new WorkQueue({ reconcile: () => work, onError: () => assert.fail() });
+        const onSynced = (): void => {
+          scene.synced += 1;
+          queue.add("object");
+        };
+        return { queue, onSynced };
       },
     };
     const running = startElectedControllers({
@@ -37,13 +51,43 @@ describe("the loops of a process", () => {
       isElected: false,
       openInformer(_type, onError) {
         failures.push(onError);
-        return { get: () => undefined, *list() {}, addHandler() {}, start: async () => {} };
+        return { get: () => undefined, *list() {}, addHandler() {}, start: () => firstList };
       },
     });
     assert.deepEqual([scene.starts, failures.length], [1, 2]);
     scene.restarted = Promise.withResolvers<void>();
     return { scene, running };
   };
+
+  it("run when the informers have their first lists, and have stopped when their work has ended", async () => {
+    const firstList = Promise.withResolvers<void>();
+    const work = Promise.withResolvers<void>();
+    const { scene, running } = startLoop(undefined, { firstList: firstList.promise, work: work.promise });
+    await nextTurn();
+    assert.deepEqual([running.state(), scene.synced], ["starting", 0]);
+    firstList.resolve();
+    await nextTurn();
+    assert.deepEqual([running.state(), scene.synced], ["running", 1]);
+    let isStopped = false;
+    const stopped = running.stop().then(() => (isStopped = true));
+    await nextTurn();
+    assert.deepEqual([running.state(), isStopped], ["standby", false]);
+    work.resolve();
+    await stopped;
+  });
+
+  it("restart only when their work has ended", async () => {
+    const work = Promise.withResolvers<void>();
+    const { scene, running } = startLoop(atOnce, { work: work.promise });
+    await nextTurn();
+    scene.failures[0]?.(new ChangesLost(1));
+    await nextTurn();
+    assert.deepEqual([running.state(), scene.starts], ["starting", 1]);
+    work.resolve();
+    await scene.restarted.promise;
+    assert.equal(scene.starts, 2);
+    await running.stop();
+  });
 
   it("restart once when informers report lost changes", async () => {
     const { scene, running } = startLoop();

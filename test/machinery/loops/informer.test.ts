@@ -129,6 +129,65 @@ test("an informer lists again after watched events of more bytes than it may kee
   assert.deepEqual(errors, []);
 });
 
+test("an informer tells what is added, changed and deleted, goes on where it was, and tells what a new list shows", async () => {
+  const configMap = (name: string, resourceVersion: string) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name, resourceVersion },
+  });
+  const gone = { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" };
+  const stopping = new AbortController();
+  const answers: readonly (readonly object[])[] = [
+    [{ metadata: { resourceVersion: "5" }, items: [configMap("a", "1"), configMap("b", "2")] }],
+    [
+      { type: "ADDED", object: configMap("c", "6") },
+      { type: "MODIFIED", object: configMap("a", "7") },
+      { type: "DELETED", object: configMap("b", "8") },
+      { type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } },
+    ],
+    [{ type: "ERROR", object: gone }],
+    [{ metadata: { resourceVersion: "20" }, items: [configMap("a", "7"), configMap("d", "19")] }],
+  ];
+  const asked: string[] = [];
+  const client = new ApiClient({
+    async send({ query = "" }) {
+      const parameters = new URLSearchParams(query);
+      const answer = answers[asked.length];
+      asked.push(parameters.has("watch") ? `watch after ${parameters.get("resourceVersion")}` : "list");
+      if (answer === undefined) stopping.abort();
+      const body = ReadableStream.from((answer ?? []).map((line) => Buffer.from(`${JSON.stringify(line)}\n`)));
+      return { status: 200, headers: {}, body };
+    },
+    close() {},
+  });
+  const errors: string[] = [];
+  const informer = new Informer(client.resource(configMaps), {
+    onError: (error) => errors.push(String(error)),
+    backoff: always(0),
+  });
+  const heard: string[] = [];
+  const named = ({ metadata }: ApiObject): string => `${metadata.name}@${metadata.resourceVersion}`;
+  informer.addHandler({
+    onAdd: (object) => heard.push(`add ${named(object)}`),
+    onUpdate: (object, previous) => heard.push(`update ${named(previous)} to ${named(object)}`),
+    onDelete: (object) => heard.push(`delete ${named(object)}`),
+  });
+  await informer.start(stopping.signal);
+  if (!stopping.signal.aborted) await once(stopping.signal, "abort");
+  assert.deepEqual(asked, ["list", "watch after 5", "watch after 9", "list", "watch after 20"]);
+  assert.deepEqual(heard, [
+    "add a@1",
+    "add b@2",
+    "add c@6",
+    "update a@1 to a@7",
+    "delete b@8",
+    "add d@19",
+    "delete c@6",
+  ]);
+  assert.deepEqual([...informer.list()].map(named), ["a@7", "d@19"]);
+  assert.equal(errors.length, 1);
+});
+
 test("an informer continues after a handler that throws, and tells the other handlers", async (context) => {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "news", namespace: "default" } };
   const events = ["2", "3"].map((resourceVersion) => ({

@@ -48,15 +48,18 @@ describe("a budget for objects", () => {
     assert.throws(() => new ObjectBudget(60_000).replace(undefined, withData(names)), TooManyObjects);
   });
 
-  it("fails the watch of an informer that has no room for another object, and not one that only changes the same", async () => {
-    const follow = async (nameOf: (event: number) => string): Promise<{ kept: number; error: unknown }> => {
+  it("fails the watch of an informer that has no room for another object, and not one whose objects change or go", async () => {
+    const follow = async (
+      eventOf: (event: number) => readonly [type: string, name: string],
+    ): Promise<{ kept: number; error: unknown }> => {
       const stopping = new AbortController();
       let failure: unknown;
       async function* answer(isWatch: boolean): AsyncGenerator<Uint8Array> {
         if (!isWatch) return yield Buffer.from(JSON.stringify({ metadata: { resourceVersion: "1" }, items: [] }));
         for (let event = 1; event <= 1000; event++) {
-          const object = configMap(nameOf(event), { resourceVersion: `${event}` });
-          yield Buffer.from(`${JSON.stringify({ type: "ADDED", object })}\n`);
+          const [type, name] = eventOf(event);
+          const object = configMap(name, { resourceVersion: `${event}` });
+          yield Buffer.from(`${JSON.stringify({ type, object })}\n`);
         }
         stopping.abort();
       }
@@ -75,8 +78,12 @@ describe("a budget for objects", () => {
       if (!stopping.signal.aborted) await new Promise((resolve) => stopping.signal.addEventListener("abort", resolve));
       return { kept: [...informer.list()].length, error: failure };
     };
-    assert.deepEqual(await follow(() => "one"), { kept: 1, error: undefined });
-    const { kept, error } = await follow((event) => `number-${event}`);
+    assert.deepEqual(await follow(() => ["MODIFIED", "one"]), { kept: 1, error: undefined });
+    const addedAndDeleted = await follow((event) =>
+      event % 2 === 1 ? ["ADDED", `number-${event}`] : ["DELETED", `number-${event - 1}`],
+    );
+    assert.deepEqual(addedAndDeleted, { kept: 0, error: undefined });
+    const { kept, error } = await follow((event) => ["ADDED", `number-${event}`]);
     assert.ok(error instanceof TooManyObjects, String(error));
     assert.ok(kept > 5 && kept < 20, `${kept}`);
   });

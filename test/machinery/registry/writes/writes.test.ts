@@ -35,6 +35,9 @@ const patch = ({ registry, caller }: ToyBox, text: string, more: object = {}) =>
 const remove = ({ registry, caller }: ToyBox, sent: object = {}) =>
   deleteObject(registry, { ...where, options: { isDryRun: false, ...sent }, caller });
 
+/** A box of toys that a PUT creates. */
+const creatingBox = () => toyBox({ definition: { ...toys, allowsCreateOnUpdate: true } });
+
 /** Lets another writer be faster than the next write. */
 function overtakeNextWrite({ store }: ToyBox, other: () => Promise<unknown>): void {
   const write = store.write.bind(store);
@@ -209,8 +212,17 @@ describe("an update", () => {
   it("creates the object where the kind allows it", async () => {
     const refusing = await toyBox();
     await assert.rejects(put(refusing, { metadata: { name: "bear" } }), apiError(404));
-    const box = await toyBox({ definition: { ...toys, allowsCreateOnUpdate: true } });
+    const box = await creatingBox();
     assert.equal((await put(box, { metadata: { name: "bear" } })).isCreated, true);
+    await assert.rejects(put(await creatingBox(), { metadata: { name: "bear" } }, "state"), apiError(404));
+  });
+
+  it("changes the object that another writer has created meanwhile", async () => {
+    const box = await creatingBox();
+    overtakeNextWrite(box, () => box.add("bear", { color: "blue", metadata: { labels: { by: "other" } } }));
+    const { object, isCreated } = await put(box, { metadata: { name: "bear" }, color: "red" });
+    assert.deepEqual([isCreated, object.object.color, object.object.metadata.labels], [false, "red", undefined]);
+    assert.equal(box.registry.peek(where)?.object.color, "red");
   });
 
   it("that creates the object does not create it as one that is being deleted", async () => {
@@ -336,6 +348,17 @@ describe("a patch", () => {
     await assert.rejects(patch(box, text, { ...apply, ...forbidden }), /no/);
     assert.equal((await patch(box, text, apply)).isCreated, true);
     await assert.rejects(patch(box, '{"kind":"Toy"}', apply), apiError(400, "invalid object type: /, Kind=Toy"));
+    await assert.rejects(patch(await toyBox(), text, { ...apply, subresource: "state" }), apiError(404));
+  });
+
+  it("of type apply changes the object that another writer has created meanwhile", async () => {
+    const box = await toyBox();
+    const toy = { kind: "Toy", apiVersion: "toys.example.com/v1", metadata: { name: "bear" }, color: "red" };
+    const labels = { by: "other" };
+    overtakeNextWrite(box, () => box.add("bear", { metadata: { labels } }));
+    const apply = { type: "apply", options: { ...options, fieldManager: "m" }, manager: "m" };
+    const { object, isCreated } = await patch(box, JSON.stringify(toy), apply);
+    assert.deepEqual([isCreated, object.object.color, object.object.metadata.labels], [false, "red", labels]);
   });
 
   it("of type apply without metadata takes the name away from a manager who applied metadata before", async () => {

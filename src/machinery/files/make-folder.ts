@@ -1,10 +1,11 @@
 import { mkdirSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
+import { flushFolder } from "./atomic-file.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /**
- * Creates a folder and its missing parents with this mode, regardless of the umask. Throws the system's error. Throws UnusableFile for a
+ * Creates a folder and its missing parents with this mode, regardless of the umask. They survive a power cut. Throws the system's error. Throws UnusableFile for a
  * missing folder named `~`, which comes from a file of settings or from `--data-dir=~/x`, and for a link to a missing folder. Node.js's own
  * `recursive` loops forever if the system says that the parent folder does not exist, as in /proc.
  */
@@ -22,6 +23,16 @@ export function makeFolder(path: string, { mode }: { readonly mode: number }): v
     for (const folder of missing) makeIfAbsent(folder, mode);
   } finally {
     process.umask(umask);
+  }
+  for (const folder of missing) flushIfReadable(dirname(folder));
+}
+
+/** A folder in which this user may make files, but which it may not list, cannot be flushed. */
+function flushIfReadable(folder: string): void {
+  try {
+    flushFolder(folder);
+  } catch (error) {
+    if (errorCode(error) !== "EACCES") throw error;
   }
 }
 

@@ -1,6 +1,7 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
+import { makeFolder } from "../../../machinery/files/make-folder.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { RotatableAuthority } from "./rotatable-authority.ts";
@@ -66,7 +67,7 @@ export function generatedAuthorityFiles(dataDirectory: string): ReadonlyMap<stri
 }
 
 function makePrivateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, { mode: 0o700 });
   // A symbolic link could redirect the keys to another folder.
   if (!lstatSync(folder).isDirectory()) throw new UnusableFile(`${folder} is not a folder: remove it`);
 }

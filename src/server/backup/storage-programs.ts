@@ -5,7 +5,7 @@ import { CommandFailure, commandRefused } from "../../machinery/command-line/com
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { isUnfinishedFile } from "../../machinery/files/atomic-file.ts";
 import { fileFailureReason, namesPath, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
-import { TooLargeToCopy, UnreadableSource } from "../../machinery/storage/copy-objects.ts";
+import { mustReadAgain, TooLargeToCopy, UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { StoreLocation } from "../store/open-store.ts";
@@ -129,6 +129,11 @@ export const unreadableSourceAdvice = ({
 /** For etcd. This size is enough for the largest --max-request-bytes that a server may have. */
 const tooLargeAdvice = "start etcd's members with --max-request-bytes=4194304, and run this again";
 
+/** The objects of one revision were not all read before the store forgot that revision. */
+const tookTooLong =
+  "the store forgot the state that was being read before all of it was read: servers keep a state for five minutes, or less while much is " +
+  "written; use a faster disk, or stop the servers and run this again";
+
 /** System errors that mean that there is no space for the file. */
 const fullCodes = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
@@ -151,6 +156,7 @@ async function explained<T>({ read, written }: Places, run: () => Promise<T>): P
     if (error instanceof UnreadableSource) {
       throw new UsageError(`${error.message}: ${unreadableSourceAdvice(error)}`, { cause: error });
     }
+    if (mustReadAgain(error)) throw commandRefused(tookTooLong, { cause: error });
     if (error instanceof TooLargeToCopy) {
       throw commandRefused(`${error.message}: ${tooLargeAdvice}`, { cause: error });
     }

@@ -13,6 +13,7 @@ import {
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { StoreDamaged } from "../../../src/machinery/storage/store.ts";
+import type { RangeRequest } from "../../../src/machinery/storage/store.ts";
 import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";
 import { put } from "../../machinery/storage/store-contract.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -37,6 +38,28 @@ it("a backup of a damaged store fails as work that cannot be done, and says once
     exitCode: 1,
     message: new StoreDamaged("a write of /registry/namespaces/lost is missing").message,
   });
+  assert.deepEqual(readdirSync(folder), ["data"]);
+});
+
+it("a backup that the store does not wait for says so, and leaves nothing", async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-slow-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const dataDirectory = join(folder, "data");
+  const location = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
+  await (await startTestServer({ storage: "lmdb", dataDirectory })).stop();
+  const { range } = LmdbStore.prototype;
+  // A server that writes, and then forgets the state, before each read of it.
+  context.mock.method(LmdbStore.prototype, "range", async function (this: LmdbStore, request: RangeRequest) {
+    if (request.revision !== undefined) {
+      await put(this, `/written-after-${request.revision}`, "{}");
+      await this.compact(this.latestRevision());
+    }
+    return range.call(this, request);
+  });
+  const failure = await runBackUp(location, { file: join(folder, "backup"), withKeys: true }).catch((error) => error);
+  const { exitCode, message } = failureReport(failure, "signet backup");
+  assert.equal(exitCode, 1);
+  assert.match(message, /^the store forgot the state .* use a faster disk, or stop the servers and run this again$/);
   assert.deepEqual(readdirSync(folder), ["data"]);
 });
 

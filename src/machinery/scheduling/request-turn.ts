@@ -26,6 +26,9 @@ let turnStartedAt = 0;
 let firstCameAt: number | undefined;
 let isGiving = false;
 let isInTurn = false;
+let acceptedAt = Number.NEGATIVE_INFINITY;
+/** When requests last used up the time of a turn. */
+let usedUpAt = Number.NEGATIVE_INFINITY;
 
 /**
  * Waits until a request that may take long has its turn: so a burst of such requests is divided into turns of the event loop. Users take
@@ -53,7 +56,7 @@ function turnIn(queue: RoundRobinQueue<() => void>, path: SharePath): Promise<vo
  * have used up the time. Call it once for each request.
  */
 export function mustWaitForTurn(): boolean {
-  if (firstCameAt !== undefined) return isTurnOver(firstCameAt);
+  if (firstCameAt !== undefined) return mustEndTurn(firstCameAt);
   firstCameAt = performance.now();
   setImmediate(() => (firstCameAt = undefined));
   return false;
@@ -64,7 +67,7 @@ export function mustWaitForTurn(): boolean {
  * that may be long. A request that runs without a turn, as short requests do, never pauses.
  */
 export function pauseInTurn(): Promise<void> | undefined {
-  if (!isInTurn || !isTurnOver(turnStartedAt)) return undefined;
+  if (!isInTurn || !mustEndTurn(turnStartedAt)) return undefined;
   return new Promise((resolve) => interrupted.push(resolve));
 }
 
@@ -95,6 +98,24 @@ function* joined(parts: Iterable<string>): Generator<undefined, string> {
   return text;
 }
 
+/**
+ * Call it for each connection that a listener accepts. libuv accepts one in each turn of the event loop, and the others wait in the kernel,
+ * which drops connections when a thousand wait. So while connections come, requests get a whole turn, then turns with one piece of work
+ * each for as long as a whole turn, and so on.
+ */
+export function connectionAccepted(): void {
+  acceptedAt = performance.now();
+}
+
+function mustEndTurn(startedAt: number): boolean {
+  const now = performance.now();
+  if (now - startedAt < turnMilliseconds) {
+    return now - acceptedAt < turnMilliseconds && now - usedUpAt < turnMilliseconds;
+  }
+  usedUpAt = now;
+  return true;
+}
+
 /** Whether work that began at `startedAt` has lasted as long as a turn, and has to wait for the next. */
 export const isTurnOver = (startedAt: number): boolean => performance.now() - startedAt >= turnMilliseconds;
 
@@ -122,6 +143,6 @@ function giveTurn(): void {
 
 function goOn(): void {
   isInTurn = false;
-  if (isTurnOver(turnStartedAt)) setImmediate(beginTurn);
+  if (mustEndTurn(turnStartedAt)) setImmediate(beginTurn);
   else giveTurn();
 }

@@ -2,9 +2,15 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
-import { pauseInTurn, requestTurn, requestTurnOfAddress } from "../../../src/machinery/scheduling/request-turn.ts";
+import {
+  connectionAccepted,
+  pauseInTurn,
+  requestTurn,
+  requestTurnOfAddress,
+} from "../../../src/machinery/scheduling/request-turn.ts";
 import { addressPath } from "../../../src/machinery/scheduling/share-path.ts";
 import { takeTurnForEachLook } from "../../turns-during.ts";
+import { turnsOfRequests } from "./turns-of-requests.ts";
 
 const named = (username: string): UserInfo => ({ username, groups: [], extra: {} });
 
@@ -72,6 +78,22 @@ describe("the turns of long requests", () => {
       order.toSorted((one, other) => Number(one.startsWith("192.")) - Number(other.startsWith("192."))),
       ["alice", "bob", "alice", "192.0.2.1", "192.0.2.2", "192.0.2.1"],
     );
+  });
+
+  it("are short every other 5 ms while connections come, of which each turn of the event loop accepts one", async (t) => {
+    await nextTurn(); // the turns of other tests end
+    const turns = turnsOfRequests(t);
+    const ofThreeWithConnection = (): Promise<number> => (connectionAccepted(), turns.ofThree());
+    assert.equal(await ofThreeWithConnection(), 1);
+    await turns.useUp();
+    assert.equal(await ofThreeWithConnection(), 3);
+    turns.pass(4);
+    assert.equal(await ofThreeWithConnection(), 3);
+    turns.pass(1);
+    assert.equal(await ofThreeWithConnection(), 1);
+    turns.pass(5);
+    await turns.useUp();
+    assert.equal(await turns.ofThree(), 1, "no connection came");
   });
 
   it("do not interrupt what has none", async () => {

@@ -9,7 +9,7 @@ import type { Schedule } from "../../api/clock.ts";
 import type { Handler } from "../../api/http-message.ts";
 import { rateLimitedReport } from "../../logging/rate-limited-report.ts";
 import { periodically } from "../../scheduling/periodically.ts";
-import { mustWaitForTurn } from "../../scheduling/request-turn.ts";
+import { connectionAccepted, mustWaitForTurn } from "../../scheduling/request-turn.ts";
 import { Http2Session } from "../../http2/http2-session.ts";
 import type { Http2Limits } from "../../http2/http2-session.ts";
 import type { Http2Stream } from "../../http2/http2-stream.ts";
@@ -286,6 +286,7 @@ function boundConnections({ server, room, log, handshakes }: ListenerParts): voi
   );
   const startTls = takeListener(server, "connection");
   server.on("connection", (socket: Socket) => {
+    connectionAccepted();
     if (room.admit(socket)) return handshakes.add(socket, () => startTls(socket));
     refused(socket.remoteAddress);
     // Close it before the handshake, which would cost more than the connection.

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Headers, HttpResponse } from "../../api/http-message.ts";
 import { urlHost } from "../../api/addresses/url-host.ts";
-import { mustWaitForTurn } from "../../scheduling/request-turn.ts";
+import { connectionAccepted, mustWaitForTurn } from "../../scheduling/request-turn.ts";
 import { ConnectionRoom } from "./connection-room.ts";
 import type { ConnectionLimits } from "./connection-room.ts";
 import { http1Head } from "./http1/http1-head.ts";
@@ -60,6 +60,7 @@ export async function startPlainListener(options: PlainListenerOptions): Promise
   const pipelining = new PipeliningBound();
   const connections = new WeakMap<Socket, WaitingConnection>();
   server.on("connection", (socket) => {
+    connectionAccepted();
     room.admit(socket);
     const connection: WaitingConnection = { waiting: undefined };
     connections.set(socket, connection);

@@ -11,6 +11,7 @@ import type { ConnectionLimits } from "../../../../src/machinery/http/connection
 import { HandshakeTurns } from "../../../../src/machinery/http/connections/handshake-turns.ts";
 import { clientPreface } from "../../../../src/machinery/http2/protocol.ts";
 import { encodeFrame, settings } from "../../http2/frame-client.ts";
+import { turnsOfRequests } from "../../scheduling/turns-of-requests.ts";
 import { protocols, sendThenLeave } from "../leaving-client.ts";
 import {
   changeKeys,
@@ -37,6 +38,17 @@ describe("the listener", () => {
       }
       assert.equal((await answering).status, 504);
       session.close();
+    });
+  });
+
+  it("shortens the turns of requests when it accepts a connection, so that it soon accepts the next", async (t) => {
+    await withListener({}, async (port) => {
+      const turns = turnsOfRequests(t);
+      await turns.useUp();
+      assert.equal(await turns.ofThree(), 1);
+      connectTcp(port, "127.0.0.1").on("error", () => {});
+      for (let waits = 0; waits < 1000 && (await turns.ofThree()) === 1; waits++) await turn();
+      assert.equal(await turns.ofThree(), 3);
     });
   });
 

@@ -4,11 +4,13 @@ import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { plainText } from "../../../../src/machinery/http/plain-text.ts";
 import { startPlainListener } from "../../../../src/machinery/http/connections/plain-listener.ts";
 import type { PlainListener, PlainRequest } from "../../../../src/machinery/http/connections/plain-listener.ts";
 import { takeTurnForEachLook, turnsOfTest } from "../../../turns-during.ts";
+import { turnsOfRequests } from "../../scheduling/turns-of-requests.ts";
 
 const log = { info: () => undefined, error: () => assert.fail("every request is answered") };
 
@@ -36,6 +38,18 @@ it("plain HTTP answers however many idle connections are open, of which the olde
   oldest.resume();
   await ended;
   assert.ok(others.every(({ readyState }) => readyState === "open"));
+});
+
+it("plain HTTP shortens the turns of requests when it accepts a connection, so that it soon accepts the next", async (t) => {
+  const where = { host: "127.0.0.1", port: 0, isPortShared: false };
+  const listener = await startPlainListener({ ...where, log, answer: () => assert.fail("it is no request") });
+  t.after(() => listener.close());
+  const turns = turnsOfRequests(t);
+  await turns.useUp();
+  assert.equal(await turns.ofThree(), 1);
+  await connections(listener, 1);
+  for (let waits = 0; waits < 1000 && (await turns.ofThree()) === 1; waits++) await nextTurn();
+  assert.equal(await turns.ofThree(), 3);
 });
 
 it("plain HTTP answers what is no request, or has too long headers, and ends the connection", async (t) => {

@@ -10,7 +10,7 @@ const notOfThisFileSystem = "its file system cannot do that; name a place on ano
 const reasons: Readonly<Record<string, string>> = {
   EPIPE: "its reader is gone",
   EACCES: "this user has no permission; run as its owner, or name another",
-  EPERM: "this user has no permission; run as its owner, or name another",
+  EPERM: "this user has no permission, or it is immutable (lsattr); run as its owner, or name another",
   EROFS: "the file system is read-only; mount it for writing, or name a place on another",
   EBUSY:
     "it is in use, or mounted by itself, as a file of a container may be; mount its folder in the place of the file",

@@ -23,4 +23,9 @@ describe("the reason why the system refused a file", () => {
     ] as const)
       assert.equal(fileFailureReason(refusal("ESTALE", text)), `ESTALE: ${reason}`);
   });
+
+  it("says that a file may be immutable when the system refuses even its owner", () => {
+    const error = refusal("EPERM", "operation not permitted, rename '/web/a.pem.0123456789ab.new' -> '/web/a.pem'");
+    assert.match(fileFailureReason(error), /, or it is immutable \(lsattr\); /);
+  });
 });

@@ -382,9 +382,9 @@ describe(
       symlinkSync(circularLink, circularLink);
       // oxfmt-ignore
       const uses: WrongUse[] = [
-        ["an address in use", ["serve", "--data-dir", file("unmade"), "--secure-port", String(port)], "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port/],
-        ["an address for revocation lists that is in use", ["serve", "--data-dir", file("unmade"), "--secure-port", "0", "--revocation-url", "http://pki.example.com", "--revocation-http-address", `127.0.0.1:${port}`], "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port \(signet serve: --secure-port or --revocation-http-address,/],
-        ["an address for metrics that is in use", asAdmin("controllers --metrics-bind-address", `127.0.0.1:${port}`), "refused", /another program listens on 127\.0\.0\.1:\d+; stop it, or choose another port .*signet controllers: --metrics-bind-address, signet agent: --port\)$/m],
+        ["an address in use", ["serve", "--data-dir", file("unmade"), "--secure-port", String(port)], "refused", /another program uses 127\.0\.0\.1:\d+; stop it, or choose another port/],
+        ["an address for revocation lists that is in use", ["serve", "--data-dir", file("unmade"), "--secure-port", "0", "--revocation-url", "http://pki.example.com", "--revocation-http-address", `127.0.0.1:${port}`], "refused", /another program uses 127\.0\.0\.1:\d+; stop it, or choose another port \(signet serve: --secure-port or --revocation-http-address,/],
+        ["an address for metrics that is in use", asAdmin("controllers --metrics-bind-address", `127.0.0.1:${port}`), "refused", /another program uses 127\.0\.0\.1:\d+; stop it, or choose another port .*signet controllers: --metrics-bind-address, signet agent: --port\)$/m],
         ["an address of another machine", serve("--bind-address", "192.0.2.1"), "refused", /this machine has no address 192\.0\.2\.1/],
         ["a backup without a name", ["backup", "--data-dir", server.dataDirectory, ""], "usage", /an argument is empty; give a value/],
         ["the keys of a folder behind links that form a loop", ["keys", "list", "--data-dir", circularLink], "usage", /--data-dir: cannot use .+circular: its symbolic links form a loop; name another$/m],

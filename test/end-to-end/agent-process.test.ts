@@ -154,7 +154,7 @@ describe("the process of an agent", () => {
     configure();
     const agent = start("--port", String(port));
     assert.equal(await agent.ended(), 1);
-    assert.match(agent.output, /^signet: another program listens on \S+; stop it, or choose another port/m);
+    assert.match(agent.output, /^signet: another program uses \S+; stop it, or choose another port/m);
   });
 
   it("ends at once without a bootstrap credential, but waits for a token file that is missing or empty", async (context) => {

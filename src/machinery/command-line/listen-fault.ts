@@ -16,7 +16,7 @@ export function listenFault(error: unknown): string | undefined {
   const advice = hostname?.startsWith("[") === true ? "write it without brackets" : "choose one that it has";
   switch (errorCode(error)) {
     case "EADDRINUSE":
-      return `another program listens on ${place}; stop it, or choose another port (${portFlags})`;
+      return `another program uses ${place}; stop it, or choose another port (${portFlags})`;
     case "EACCES":
       return `this user may not listen on ${place}; choose a port above 1023 (${portFlags}), or give the permission`;
     case "EADDRNOTAVAIL":

@@ -213,7 +213,7 @@ describe("the check of an agent's settings", () => {
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo; // it listens on TCP
     const [line = ""] = await check({ port });
-    assert.match(line, /^FAULT {2}the port \d+: another program listens on 127.0.0.1:\d+; stop it, or choose another/);
+    assert.match(line, /^FAULT {2}the port \d+: another program uses 127.0.0.1:\d+; stop it, or choose another/);
     const [other = ""] = await check({ port, listenAddress: "192.0.2.1" });
     assert.match(other, /^FAULT {2}the port \d+: this machine has no address 192.0.2.1:\d+; choose one that it has/);
   });

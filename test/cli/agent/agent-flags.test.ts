@@ -237,6 +237,7 @@ describe("a new bootstrap token", () => {
       description: "d",
       nodeNames: undefined,
       usedBy: undefined,
+      isUsable: true,
     });
     assert.ok(!JSON.stringify(shown).includes(token.slice(7)));
   });

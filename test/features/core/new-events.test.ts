@@ -191,13 +191,16 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       assert.deepEqual(owned(changed), { old: ["v1", "message"] });
       // Applied in one group, then in the other: the same manager, with the names that it used last.
       const body = { apiVersion: `${group}/v1`, kind: "Event", metadata: { name: "moved" }, ...fields };
-      await send("PATCH", `${collection}/moved?fieldManager=one`, body, apply);
+      const first = await send("PATCH", `${collection}/moved?fieldManager=one`, body, apply);
       const { note: message, regarding: involvedObject, reportingController: reportingComponent, ...same } = fields;
       const old = { ...same, message, involvedObject, reportingComponent, apiVersion: "v1", kind: "Event" };
       const moved = await send("PATCH", `${core}/moved?fieldManager=one`, { ...old, metadata: body.metadata }, apply);
       assert.equal(moved.status, 200, moved.text);
       const renamed = "action eventTime involvedObject message reason reportingComponent reportingInstance type";
       assert.deepEqual(owned(moved), { one: ["v1", renamed] });
+      // Nothing changed, so the time of the first apply stays.
+      const times = [first, moved].map(({ object }) => object.metadata.managedFields?.[0]?.time);
+      assert.ok(times[0] !== undefined && times[0] === times[1], times.join());
     });
 
     it("needs a permission of its own, as in upstream", async () => {

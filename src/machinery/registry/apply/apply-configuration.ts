@@ -30,7 +30,7 @@ import type { FieldSet } from "./field-set.ts";
 import { fieldsOf, recordedFieldsOf } from "./fields-of.ts";
 import { lastAppliedFields, lastAppliedManager, withLastApplied } from "./last-applied.ts";
 import { decodeManagers, encodeManagers, managerId, servedFields } from "./managed-fields.ts";
-import type { FieldManager } from "./managed-fields.ts";
+import type { FieldManager, FieldManagers } from "./managed-fields.ts";
 import { mergeFields, removeFields } from "./merge-fields.ts";
 import { currentManagers, releaseFields, withNamedFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
 import { shortened } from "../../api/format-value.ts";
@@ -87,15 +87,17 @@ export function nameOf({ metadata }: { readonly metadata?: unknown }): string {
 function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefined, ApiObject> {
   const { configuration, now } = request;
   const { schema } = request.compiled;
-  const managers = yield* managersBefore(request);
+  const { managers, stored } = yield* managersBefore(request);
   yield;
   const writer = writerOf(request, "Apply");
   const id = managerId(writer);
   const last = managers.get(id);
+  // Kept also when the manager applied another version, whose fields are left out.
+  const lastTime = stored?.get(id)?.time;
   const reset = request.resetFields ?? emptySet;
   const applied: FieldManager = {
     ...writer,
-    time: last?.time,
+    time: lastTime,
     fields: recursiveDifference(recordedFieldsOf(schema, configuration), reset),
   };
   managers.set(id, applied);
@@ -115,7 +117,7 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   const owned = withoutServerFields(applied.fields);
   const isChanged = !isSameJson(live, pruned);
   if (isEmpty(owned)) released.delete(id);
-  else released.set(id, { ...applied, fields: owned, time: isChanged ? timestamp(now) : last?.time });
+  else released.set(id, { ...applied, fields: owned, time: isChanged ? timestamp(now) : lastTime });
   yield;
   const object = request.manager === lastAppliedManager ? withLastApplied(pruned, { ...configuration }) : pruned;
   // Merging two objects of a kind gives an object of that kind: the schema was checked.
@@ -124,14 +126,21 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   return withManagedFields(named, encodeManagers(released, request.fieldNamesOf));
 }
 
-function* managersBefore(request: ApplyRequest): Generator<undefined, Map<string, FieldManager>> {
+interface ManagersBefore {
+  readonly managers: Map<string, FieldManager>;
+  /** The managers as they are stored, of every version. Undefined when they cannot be read. */
+  readonly stored: FieldManagers | undefined;
+}
+
+function* managersBefore(request: ApplyRequest): Generator<undefined, ManagersBefore> {
   const { live } = request;
   const stored = decodeManagers(live?.metadata.managedFields ?? [], request.fieldNamesOf);
   if (live === undefined || (stored !== undefined && stored.size > 0)) {
-    return currentManagers(stored ?? new Map(), request);
+    return { managers: currentManagers(stored ?? new Map(), request), stored };
   }
   const write = { ...request, manager: unrecordedManager };
-  return new Map(yield* updateManagers({ write, managers: new Map(), before: undefined, after: live }));
+  const managers = new Map(yield* updateManagers({ write, managers: new Map(), before: undefined, after: live }));
+  return { managers, stored };
 }
 
 interface Conflicting {

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
+import { afterWhatRuns } from "./after-what-runs.ts";
 
-/** The path of a new folder, which is removed after the test or suite that calls this. Not for hooks: a hook ends before its tests. */
+/** The path of a new folder, which is removed at the end of the current test or suite (also from its hooks), or of the file. */
 export function temporaryFolder(): string {
   const path = mkdtempSync(join(tmpdir(), "signet-test-"));
-  after(() => rmSync(path, { recursive: true, force: true }));
+  afterWhatRuns(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }

@@ -6,15 +6,13 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   realpathSync,
-  rmSync,
   symlinkSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const main = join(import.meta.dirname, "../../src/main.js");
 const isRoot = process.getuid?.() === 0;
@@ -42,11 +40,10 @@ describe("the cache of compiled code", () => {
   let home = "";
   const folder = (): string => join(home, ".cache/signet/compile-cache");
   beforeEach(() => {
-    scratch = realpathSync(mkdtempSync(join(tmpdir(), "signet-cache-")));
+    scratch = realpathSync(temporaryFolder());
     home = join(scratch, "home");
     mkdirSync(home, { mode: 0o700 });
   });
-  afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
   it("is in the user's own cache folder, closed to everybody else", () => {
     start({ HOME: home });

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { signetProgram } from "../../bench/processes/signet-program.ts";
 import { failureReport } from "../../src/cli/failure-report.ts";
 import { systemClock } from "../../src/machinery/api/clock.ts";
@@ -11,6 +10,7 @@ import { StoreUnavailable } from "../../src/machinery/storage/store.ts";
 import { backUp } from "../../src/server/backup/back-up.ts";
 import { parseServerConfig } from "../../src/server/settings/server-config.ts";
 import { startTestServer } from "../test-server.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 /** Makes a function of `node:fs` fail as on a disk that cannot be written any more. */
 const failing = (name: string): string =>
@@ -21,7 +21,7 @@ const failing = (name: string): string =>
   syncBuiltinESMExports();`)}`;
 
 describe("a restore to a disk that fails", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-failing-"));
+  const folder = temporaryFolder();
   const file = join(folder, "backup.gz");
   const target = join(folder, "restored");
   before(async () => {
@@ -30,7 +30,6 @@ describe("a restore to a disk that fails", () => {
     await backUp(location, { file, withKeys: true, clock: systemClock, signal: new AbortController().signal });
     await server.stop();
   });
-  after(() => rmSync(folder, { recursive: true }));
 
   /** How the program explains itself. The first words are a shell's: not bash, which warns of a locale that the
    * machine lacks. */

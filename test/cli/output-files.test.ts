@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { after, before, beforeEach, describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { text } from "node:stream/consumers";
 import { signetProgram } from "../../bench/processes/signet-program.ts";
@@ -35,6 +35,7 @@ import type { TestServer } from "../test-server.ts";
 import type { HostedOutcome } from "./command-host.ts";
 import { HostedSignet } from "./hosted-signet.ts";
 import { UnhelpfulServers } from "./unhelpful-servers.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 describe("a command that writes files", { concurrency: 1 }, () => {
   let server: TestServer;
@@ -50,10 +51,9 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     await server.stop();
   });
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "signet-output-"));
+    folder = temporaryFolder();
     count += 1;
   });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
   const signet = (...args: string[]): Promise<HostedOutcome> =>
     host.run([...args, "--kubeconfig", server.kubeconfigFile]);
 

@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { freePorts } from "../../bench/processes/free-ports.ts";
 import { bundleProgram } from "../../tools/package/program-bundle.ts";
 import { startTestServer } from "../test-server.ts";
@@ -15,16 +15,16 @@ import type { TestServer } from "../test-server.ts";
 import { blocksNamed, comparable, consoleCommands, withOutputs, wordReplacer } from "./console-blocks.ts";
 import { ConsoleSession } from "./console-session.ts";
 import { pages, pythonPrograms } from "./pages.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const root = join(import.meta.dirname, "../..");
 const isUpdating = process.env["UPDATE_DOCUMENTS"] === "1";
 /** The program as an install has it, which starts sooner than its sources, and its compiled code. All pages use it. */
-const install = mkdtempSync(join(tmpdir(), "signet-documents-install-"));
+const install = temporaryFolder();
 before(async () => {
   await bundleProgram(join(install, "dist"));
   symlinkSync(join(root, "node_modules"), join(install, "node_modules"));
 });
-after(() => rmSync(install, { recursive: true, force: true }));
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
 
 for (const page of pages) {

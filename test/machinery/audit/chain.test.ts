@@ -12,9 +12,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { errorCode } from "../../../src/machinery/api/thrown-error.ts";
@@ -23,13 +22,12 @@ import { verifyAuditChain } from "../../../src/machinery/audit/chain/verify-chai
 import type { ChainReport } from "../../../src/machinery/audit/chain/verify-chain.ts";
 import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
 import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "signet-chain-"));
+const root = temporaryFolder();
 const event = (index: number): string =>
   JSON.stringify({ kind: "Event", auditID: `é ${index}`, annotations: { a: "b" } });
 const unannotated = '{"kind":"Event","annotations":{}}';
-
-after(() => rmSync(root, { recursive: true, force: true }));
 
 /** A log in a folder of its own, and the processes that write it. */
 class Log {

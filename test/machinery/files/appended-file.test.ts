@@ -14,17 +14,17 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
 import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
 import { LogBackups } from "../../../src/machinery/files/log-backups.ts";
 import { openLogFile } from "../../../src/machinery/files/log-output.ts";
 import { ManualTime } from "../../manual-time.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "signet-appended-"));
+const root = temporaryFolder();
 let files = 0;
 const newPath = (): string => join(mkdtempSync(join(root, `${++files}-`)), "audit.log");
 const noon = Date.parse("2026-11-22T12:00:00Z");
@@ -39,8 +39,6 @@ const openFile = (path: string, { maximumBytes = 0, onMoved = () => {} } = {}): 
     onMoved,
   });
 const text = (path: string): string => readFileSync(path, "utf8");
-
-after(() => rmSync(root, { recursive: true, force: true }));
 
 describe("an appended file", () => {
   it("has whole lines, and only its owner can read it", async () => {

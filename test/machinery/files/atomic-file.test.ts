@@ -7,7 +7,6 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -20,9 +19,8 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import {
   flushFolder,
   openReplacement,
@@ -37,14 +35,14 @@ import {
 import { removeUnfinishedFiles } from "../../../src/machinery/files/owned-folder.ts";
 import { readPrivateFile } from "../../../src/machinery/files/private-file.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 let folder = "";
 let file = "";
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "atomic-file-"));
+  folder = temporaryFolder();
   file = join(folder, "key");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe("a file that is written", () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, lchownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import { checkParentFolders } from "../../../src/machinery/files/check-parent-folders.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const skip = process.getuid?.() === 0 ? false : "only root can give files to others";
 const other = 4711;
@@ -13,11 +13,10 @@ describe("the way to a folder", () => {
   let top: string;
   let folder: string;
   beforeEach(() => {
-    top = mkdtempSync(join(tmpdir(), "signet-way-"));
+    top = temporaryFolder();
     folder = join(top, "srv", "web");
     mkdirSync(folder, { recursive: true });
   });
-  afterEach(() => rmSync(top, { recursive: true }));
   const refuses = (path: string, why: RegExp): void =>
     assert.throws(
       () => checkParentFolders(path, {}),

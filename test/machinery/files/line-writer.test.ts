@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { constants, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { LineWriter } from "../../../src/machinery/files/line-writer.ts";
 import type { LineWriterOptions } from "../../../src/machinery/files/line-writer.ts";
 import { openLogFile } from "../../../src/machinery/files/log-output.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-lines-"));
+const folder = temporaryFolder();
 let files = 0;
 const newPath = (): string => join(folder, `file-${++files}`);
 /** A pipe, what writes to it, and what reads so many bytes of it. */
@@ -32,8 +32,6 @@ function pipe(options: Omit<LineWriterOptions, "output">) {
   };
   return { writer, read };
 }
-
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("a line writer", () => {
   it("limits waiting lines in bytes, and tells how many were lost once it can write again", async () => {

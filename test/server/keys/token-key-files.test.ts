@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { beforeEach, describe, it } from "node:test";
 import { pino } from "pino";
 import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
 import { keptStore } from "../kept-store.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 describe("the file of a token key", () => {
   let folder = "";
@@ -18,13 +18,12 @@ describe("the file of a token key", () => {
   let store = new MemoryStore();
   const start = (): Promise<TestServer> => startTestServer({ dataDirectory, log, store: keptStore(store) });
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "signet-token-key-"));
+    folder = temporaryFolder();
     dataDirectory = join(folder, "data");
     file = join(dataDirectory, "service-account.key");
     lines.length = 0;
     store = new MemoryStore();
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
 
   for (const [what, text] of [
     ["empty", ""],

@@ -14,6 +14,7 @@ import { damageWrite } from "../../machinery/storage/backends/damage-write.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { InProcess } from "../in-process.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const damaged = {
@@ -35,7 +36,7 @@ function recordOfAdministrator(dataDirectory: string): string {
 
 for (const how of ["lost", "changed"] as const) {
   describe(`a server whose store has objects that are ${how}`, () => {
-    const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
+    const dataDirectory = temporaryFolder();
     const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
     const keys = (): string[] => [...Object.values(damaged), recordOfAdministrator(dataDirectory)];
     let server: TestServer;
@@ -109,7 +110,7 @@ for (const how of ["lost", "changed"] as const) {
 }
 
 describe("a server whose store has lost a rule that refuses requests, or its keys", () => {
-  const dataDirectory = mkdtempSync(join(tmpdir(), "signet-damaged-"));
+  const dataDirectory = temporaryFolder();
   const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} });
   const admission = "admissionregistration";
   const rules = [
@@ -135,7 +136,6 @@ describe("a server whose store has lost a rule that refuses requests, or its key
     },
   ];
   const start = () => startTestServer({ storage: "lmdb", dataDirectory });
-  after(() => rmSync(dataDirectory, { recursive: true, force: true }));
 
   it("does not start, and names what it is, until it is given up", async (t) => {
     t.mock.method(console, "log", () => {});
@@ -195,7 +195,6 @@ describe("a server whose store has a damaged page, and a command on that store",
   before(async () => {
     await (await startTestServer({ storage: "lmdb", dataDirectory })).stop();
   });
-  after(() => rmSync(dataDirectory, { recursive: true, force: true }));
 
   it("do not start, and the store can be backed up, where LMDB would forget the last write, because its number is damaged", async () => {
     const file = readFileSync(store);

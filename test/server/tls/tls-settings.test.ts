@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import type { ClientHttp2Session } from "node:http2";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
@@ -17,8 +16,9 @@ import { tlsWarnings } from "../../../src/server/tls/tls-certificate.ts";
 import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "signet-tls-settings-"));
+const folder = temporaryFolder();
 const file = (name: string): string => join(folder, name);
 const authority = dataDirectoryAuthority(folder);
 
@@ -63,8 +63,6 @@ async function statusOf(session: ClientHttp2Session, path: string): Promise<numb
 const refused = { code: "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE" };
 const groupOf = (socket: TLSSocket): string | undefined =>
   (socket.getEphemeralKeyInfo() as { readonly name?: string }).name;
-
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("a server with certificates for server names, and its own choice of suites and groups", () => {
   const errors: { readonly setting?: string; readonly reason?: string }[] = [];

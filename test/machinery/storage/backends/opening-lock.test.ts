@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -11,6 +10,7 @@ import { storedProfile } from "../../../../src/machinery/storage/backends/lmdb-e
 import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
 import { OpeningLock } from "../../../../src/machinery/storage/backends/opening-lock.ts";
 import { put } from "../store-contract.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const value = Buffer.from("1");
 const opener = join(import.meta.dirname, "../../../reliability/store-opener.ts");
@@ -27,13 +27,10 @@ describe("the lock between commits and openings of a store", () => {
   let other: SqliteLock;
   const file = (): string => join(directory, "opening.lock");
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "signet-test-"));
+    directory = temporaryFolder();
     other = new SqliteLock(file());
   });
-  afterEach(() => {
-    other.release();
-    rmSync(directory, { recursive: true });
-  });
+  afterEach(() => other.release());
 
   async function isWaiting(work: Promise<unknown>): Promise<boolean> {
     let isDone = false;

@@ -1,8 +1,8 @@
 import { isMirrorPod } from "./pods/mirror-pods.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { NodeObjects } from "./node-authorizer.ts";
-import { podReferences } from "./pods/pod-schema.ts";
-import type { Pod } from "./pods/pod-schema.ts";
+import { podReferences } from "./pods/schema/pod-schema.ts";
+import type { Pod } from "./pods/schema/pod-schema.ts";
 import { followRegistry } from "../../machinery/registry/reads/follow-registry.ts";
 import { readableObjects } from "../../machinery/registry/reads/readable-objects.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";

@@ -15,7 +15,7 @@ import { resourceReferences } from "../../resource-references.ts";
 import { generatePrivateKey } from "../../../src/pki/keys/keys.ts";
 import type { Lease } from "../../../src/features/core/leases.ts";
 import type { Node } from "../../../src/features/nodes/nodes/node-schema.ts";
-import type { Pod } from "../../../src/features/nodes/pods/pod-schema.ts";
+import type { Pod } from "../../../src/features/nodes/pods/schema/pod-schema.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 import { nodeClient } from "./node-client.ts";

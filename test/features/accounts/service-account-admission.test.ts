@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { serviceAccountRule } from "../../../src/features/accounts/service-account-admission.ts";
-import type { Pod } from "../../../src/features/nodes/pods/pod-schema.ts";
+import type { Pod } from "../../../src/features/nodes/pods/schema/pod-schema.ts";
 import { namesFor } from "../../../src/machinery/api/names.ts";
 import type { Names } from "../../../src/machinery/api/names.ts";
 import { apiObject, ask, names } from "../admission-scene.ts";

@@ -16,7 +16,7 @@ import {
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { conditionFields, objectFields } from "../../../machinery/schema/meta-schemas.ts";
 import { always, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
-import { resourceList } from "../pods/container-resources.ts";
+import { resourceList } from "../pods/schema/container-resources.ts";
 
 /** The effects of taints, in upstream's order. */
 export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];

@@ -1,6 +1,6 @@
 import type { Names } from "../../../machinery/api/names.ts";
-import type { Pod } from "./pod-schema.ts";
-import type { Toleration } from "./scheduling.ts";
+import type { Pod } from "./schema/pod-schema.ts";
+import type { Toleration } from "./schema/scheduling.ts";
 
 const defaultSeconds = 300;
 

@@ -11,7 +11,7 @@ import { deleteOptionsSchema, objectFields } from "../../../machinery/schema/met
 import type { Infer } from "../../../machinery/schema/schema.ts";
 import { pointer, struct } from "../../../machinery/schema/struct.ts";
 import { withPodCondition } from "./pod-condition.ts";
-import type { Pod } from "./pod-schema.ts";
+import type { Pod } from "./schema/pod-schema.ts";
 
 const evictionSchema = struct("v1.Eviction", "Asks for the deletion of a Pod, as when its node is emptied.", {
   ...objectFields,

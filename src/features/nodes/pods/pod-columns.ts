@@ -2,7 +2,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { Column, RowCondition } from "../../../machinery/registry/definition/resource-definition.ts";
 import { ageColumn, nameColumn, shortLinkDomain } from "../../../machinery/registry/definition/columns.ts";
 import { ageOf } from "../../../machinery/registry/definition/human-duration.ts";
-import type { Pod } from "./pod-schema.ts";
+import type { Pod } from "./schema/pod-schema.ts";
 import { podState } from "./pod-state.ts";
 
 /** The columns of a Pod, as in upstream's printer. */

@@ -1,5 +1,5 @@
 import { timestamp } from "../../../machinery/api/clock.ts";
-import type { Pod } from "./pod-schema.ts";
+import type { Pod } from "./schema/pod-schema.ts";
 
 type PodCondition = NonNullable<Pod["status"]["conditions"]>[number];
 

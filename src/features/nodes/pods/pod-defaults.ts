@@ -1,5 +1,5 @@
 import { valuesOfBothFields } from "../values-of-both-fields.ts";
-import type { Container, Pod, Volume } from "./pod-schema.ts";
+import type { Container, Pod, Volume } from "./schema/pod-schema.ts";
 
 /**
  * Fills in the fields that a Pod leaves out, and converts the values that upstream converts (upstream: `SetDefaults_Pod`,

@@ -10,7 +10,7 @@ import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
 import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import type { Node } from "../nodes/node-schema.ts";
 import { nodeResource, podResource } from "../resources.ts";
-import type { Pod } from "./pod-schema.ts";
+import type { Pod } from "./schema/pod-schema.ts";
 
 /** The wait after a Node is missing: it may come back, and the cache may be late (upstream: `quarantineTime`). */
 const quarantineMilliseconds = 40_000;

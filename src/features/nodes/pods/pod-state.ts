@@ -1,4 +1,4 @@
-import type { Pod } from "./pod-schema.ts";
+import type { Pod } from "./schema/pod-schema.ts";
 
 type ContainerStatus = NonNullable<Pod["status"]["containerStatuses"]>[number];
 type Terminated = NonNullable<ContainerStatus["state"]["terminated"]>;

@@ -10,7 +10,7 @@ import type { FieldError } from "../../../machinery/api/validation/field-error.t
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
-import type { Container, Pod } from "./pod-schema.ts";
+import type { Container, Pod } from "./schema/pod-schema.ts";
 import { validatePodValues } from "./pod-values.ts";
 import { isGated, validateGateChange, validateGatedChange } from "./scheduling-gates.ts";
 import { validateTolerationChange } from "./toleration-validation.ts";

@@ -7,7 +7,7 @@ import {
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { validateLabels } from "../../../machinery/api/validation/label-validation.ts";
 import { dnsLabelFaults } from "../../../machinery/api/validation/name-validation.ts";
-import type { Container, Pod } from "./pod-schema.ts";
+import type { Container, Pod } from "./schema/pod-schema.ts";
 import { validateSchedulingGates } from "./scheduling-gates.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 

@@ -1,4 +1,4 @@
-import type { Container, Pod } from "./pod-schema.ts";
+import type { Container, Pod } from "./schema/pod-schema.ts";
 
 /** The quality of service class of a Pod, by its requests and limits (upstream: `ComputePodQOS`). */
 export function qosClassOf({ spec }: Pod): "Guaranteed" | "Burstable" | "BestEffort" {

@@ -7,7 +7,7 @@ import {
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
-import type { Pod } from "./pod-schema.ts";
+import type { Pod } from "./schema/pod-schema.ts";
 
 type NodeAffinity = NonNullable<NonNullable<Pod["spec"]["affinity"]>["nodeAffinity"]>;
 type NodeSelectorTerm = NonNullable<

@@ -1,6 +1,6 @@
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
-import type { Container, Pod, Volume } from "./pod-schema.ts";
+import type { Container, Pod, Volume } from "./schema/pod-schema.ts";
 
 interface TokenVolumeOptions {
   readonly names: Names;

@@ -2,8 +2,8 @@ import { forbiddenField, invalidValue, validateChoice } from "../../../machinery
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import { taintEffects } from "../nodes/node-schema.ts";
-import type { Pod } from "./pod-schema.ts";
-import type { Toleration } from "./scheduling.ts";
+import type { Pod } from "./schema/pod-schema.ts";
+import type { Toleration } from "./schema/scheduling.ts";
 
 const operators = ["Equal", "Exists", "Lt", "Gt"];
 

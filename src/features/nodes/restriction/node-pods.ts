@@ -4,8 +4,8 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Reference } from "../../../machinery/schema/references.ts";
 import { isMirrorPod } from "../pods/mirror-pods.ts";
-import type { Pod } from "../pods/pod-schema.ts";
-import { podReferences } from "../pods/pod-schema.ts";
+import type { Pod } from "../pods/schema/pod-schema.ts";
+import { podReferences } from "../pods/schema/pod-schema.ts";
 
 interface RequestingNode {
   readonly node: string;

@@ -13,7 +13,7 @@ import { nodePodFault } from "./node-pods.ts";
 import { audienceFault } from "./token-audience.ts";
 import type { TokenRequestObject } from "./token-audience.ts";
 import { asNode } from "../nodes/node-schema.ts";
-import { asPod } from "../pods/pod-schema.ts";
+import { asPod } from "../pods/schema/pod-schema.ts";
 import { asSigningRequest } from "../signing-request.ts";
 import { admissionForbidden } from "../../../machinery/registry/admission.ts";
 

@@ -1,7 +1,7 @@
 import { goQuoted } from "../../../machinery/api/format-value.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import type { Pod } from "../pods/pod-schema.ts";
+import type { Pod } from "../pods/schema/pod-schema.ts";
 
 /** The fields of a TokenRequest that admission reads. */
 export interface TokenRequestObject extends ApiObject {

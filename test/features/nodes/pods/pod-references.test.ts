@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
-import { podReferences, podSchema } from "../../../../src/features/nodes/pods/pod-schema.ts";
+import { podReferences, podSchema } from "../../../../src/features/nodes/pods/schema/pod-schema.ts";
 import type { Field, Schema } from "../../../../src/machinery/schema/schema.ts";
 import { ForgetfulStore } from "../../../machinery/registry/forgetful-store.ts";
 import { InProcess } from "../../../server/in-process.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { podSchema } from "../../../../src/features/nodes/pods/pod-schema.ts";
-import type { Pod } from "../../../../src/features/nodes/pods/pod-schema.ts";
+import { podSchema } from "../../../../src/features/nodes/pods/schema/pod-schema.ts";
+import type { Pod } from "../../../../src/features/nodes/pods/schema/pod-schema.ts";
 import { compileDecoder } from "../../../../src/machinery/schema/compile-decoder.ts";
 import { platformNames } from "../../../../src/machinery/api/names.ts";
 import { podDefaults } from "../../../../src/features/nodes/pods/pod-defaults.ts";

@@ -1,5 +1,5 @@
-import { atomicList, boolean, int64, named, string } from "../../../machinery/schema/schema.ts";
-import { omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
+import { atomicList, boolean, int64, named, string } from "../../../../machinery/schema/schema.ts";
+import { omitEmpty, pointer, required, struct } from "../../../../machinery/schema/struct.ts";
 
 const capabilities = struct("v1.Capabilities", "Capabilities that a program gets or loses.", {
   add: omitEmpty(1, atomicList(named(string, "v1.Capability")), "Those that it gets."),

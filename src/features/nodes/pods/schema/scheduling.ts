@@ -1,8 +1,8 @@
-import { atomicList, int32, int64, named, oneOf, string } from "../../../machinery/schema/schema.ts";
-import type { Infer } from "../../../machinery/schema/schema.ts";
-import { atomicStruct, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
-import { taintEffects } from "../nodes/node-schema.ts";
-import { labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { atomicList, int32, int64, named, oneOf, string } from "../../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../../machinery/schema/schema.ts";
+import { atomicStruct, omitEmpty, pointer, required, struct } from "../../../../machinery/schema/struct.ts";
+import { taintEffects } from "../../nodes/node-schema.ts";
+import { labelSelector } from "../../../../machinery/schema/label-selector-schema.ts";
 
 const nodeSelectorRequirement = struct("v1.NodeSelectorRequirement", "A condition on a label or a field.", {
   key: required(1, string, "The label's or the field's name."),

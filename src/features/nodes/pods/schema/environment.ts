@@ -1,4 +1,4 @@
-import { boolean, embeddedIn, quantity, string } from "../../../machinery/schema/schema.ts";
+import { boolean, embeddedIn, quantity, string } from "../../../../machinery/schema/schema.ts";
 import {
   always,
   atomicStruct,
@@ -7,7 +7,7 @@ import {
   refersTo,
   required,
   struct,
-} from "../../../machinery/schema/struct.ts";
+} from "../../../../machinery/schema/struct.ts";
 
 export const objectFieldSelector = atomicStruct("v1.ObjectFieldSelector", "A field of the Pod.", {
   apiVersion: omitEmpty(1, string, "The version of the schema that the path is of.", { default: "v1" }),

@@ -1,12 +1,12 @@
-import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
-import { always, struct } from "../../../machinery/schema/struct.ts";
-import type { Infer } from "../../../machinery/schema/schema.ts";
+import { objectFields } from "../../../../machinery/schema/meta-schemas.ts";
+import { always, struct } from "../../../../machinery/schema/struct.ts";
+import type { Infer } from "../../../../machinery/schema/schema.ts";
 import type { container } from "./container.ts";
 import { podSpec } from "./pod-spec.ts";
 import { podStatus } from "./pod-status.ts";
-import type { ApiObject } from "../../../machinery/api/object-meta.ts";
-import { compileReferences } from "../../../machinery/schema/references.ts";
-import type { Reference } from "../../../machinery/schema/references.ts";
+import type { ApiObject } from "../../../../machinery/api/object-meta.ts";
+import { compileReferences } from "../../../../machinery/schema/references.ts";
+import type { Reference } from "../../../../machinery/schema/references.ts";
 
 export const podSchema = struct(
   "v1.Pod",

@@ -12,9 +12,9 @@ import {
   string,
   time,
   unionList,
-} from "../../../machinery/schema/schema.ts";
-import { conditionFields } from "../../../machinery/schema/meta-schemas.ts";
-import { omitEmpty, pointer, required, struct, always, nullable } from "../../../machinery/schema/struct.ts";
+} from "../../../../machinery/schema/schema.ts";
+import { conditionFields } from "../../../../machinery/schema/meta-schemas.ts";
+import { omitEmpty, pointer, required, struct, always, nullable } from "../../../../machinery/schema/struct.ts";
 import { resourceList, resourceRequirements } from "./container-resources.ts";
 
 const podResourceClaimStatus = struct("v1.PodResourceClaimStatus", "A claim that was made for a Pod.", {

@@ -10,8 +10,8 @@ import {
   replacedByPatch,
   setList,
   string,
-} from "../../../machinery/schema/schema.ts";
-import { always, omitEmpty, pointer, required, struct, nullable } from "../../../machinery/schema/struct.ts";
+} from "../../../../machinery/schema/schema.ts";
+import { always, omitEmpty, pointer, required, struct, nullable } from "../../../../machinery/schema/struct.ts";
 import { containerResizePolicy, resourceRequirements } from "./container-resources.ts";
 import { envFromSource, envVar } from "./environment.ts";
 import { securityContext } from "./security-context.ts";

@@ -8,7 +8,7 @@ import {
   named,
   string,
   unionList,
-} from "../../../machinery/schema/schema.ts";
+} from "../../../../machinery/schema/schema.ts";
 import {
   atomicStruct,
   nullable,
@@ -17,8 +17,8 @@ import {
   refersTo,
   required,
   struct,
-} from "../../../machinery/schema/struct.ts";
-import { localObjectReference } from "../../../machinery/schema/object-references.ts";
+} from "../../../../machinery/schema/struct.ts";
+import { localObjectReference } from "../../../../machinery/schema/object-references.ts";
 import { container, ephemeralContainer } from "./container.ts";
 import { resourceList, resourceRequirements } from "./container-resources.ts";
 import { affinity, toleration, topologySpreadConstraint } from "./scheduling.ts";

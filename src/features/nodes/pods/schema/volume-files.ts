@@ -1,6 +1,6 @@
-import { atomicList, boolean, embeddedIn, int32, int64, mapOf, string } from "../../../machinery/schema/schema.ts";
-import { always, omitEmpty, pointer, refersTo, required, struct } from "../../../machinery/schema/struct.ts";
-import { labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { atomicList, boolean, embeddedIn, int32, int64, mapOf, string } from "../../../../machinery/schema/schema.ts";
+import { always, omitEmpty, pointer, refersTo, required, struct } from "../../../../machinery/schema/struct.ts";
+import { labelSelector } from "../../../../machinery/schema/label-selector-schema.ts";
 import { objectFieldSelector, resourceFieldSelector } from "./environment.ts";
 
 const keyToPath = struct("v1.KeyToPath", "A key that becomes a file.", {

@@ -1,6 +1,6 @@
-import { atomicList, boolean, int32, mapOf, named, string } from "../../../machinery/schema/schema.ts";
-import { nullable, omitEmpty, pointer, refersTo, required, struct } from "../../../machinery/schema/struct.ts";
-import { localObjectReference } from "../../../machinery/schema/object-references.ts";
+import { atomicList, boolean, int32, mapOf, named, string } from "../../../../machinery/schema/schema.ts";
+import { nullable, omitEmpty, pointer, refersTo, required, struct } from "../../../../machinery/schema/struct.ts";
+import { localObjectReference } from "../../../../machinery/schema/object-references.ts";
 
 export const gcePersistentDiskVolumeSource = struct("v1.GCEPersistentDiskVolumeSource", "A GCE disk.", {
   pdName: required(1, string, "The disk's name."),

@@ -7,7 +7,7 @@ import {
   atomicList,
   boolean,
   mapOf,
-} from "../../../machinery/schema/schema.ts";
+} from "../../../../machinery/schema/schema.ts";
 import {
   omitEmpty,
   pointer,
@@ -17,7 +17,7 @@ import {
   always,
   atomicStruct,
   nullable,
-} from "../../../machinery/schema/struct.ts";
+} from "../../../../machinery/schema/struct.ts";
 import {
   awsElasticBlockStoreVolumeSource,
   azureDiskVolumeSource,
@@ -43,9 +43,9 @@ import {
   projectedVolumeSource,
   secretVolumeSource,
 } from "./volume-files.ts";
-import { localObjectReference } from "../../../machinery/schema/object-references.ts";
-import { objectMeta } from "../../../machinery/schema/object-meta-schema.ts";
-import { labelSelector } from "../../../machinery/schema/label-selector-schema.ts";
+import { localObjectReference } from "../../../../machinery/schema/object-references.ts";
+import { objectMeta } from "../../../../machinery/schema/object-meta-schema.ts";
+import { labelSelector } from "../../../../machinery/schema/label-selector-schema.ts";
 import { resourceList } from "./container-resources.ts";
 
 const volumeResourceRequirements = struct("v1.VolumeResourceRequirements", "How large a volume must be.", {

@@ -1,6 +1,6 @@
-import { mapList, mapOf, named, quantity, replacedByPatch, string } from "../../../machinery/schema/schema.ts";
-import type { MapSchema } from "../../../machinery/schema/schema.ts";
-import { omitEmpty, required, struct } from "../../../machinery/schema/struct.ts";
+import { mapList, mapOf, named, quantity, replacedByPatch, string } from "../../../../machinery/schema/schema.ts";
+import type { MapSchema } from "../../../../machinery/schema/schema.ts";
+import { omitEmpty, required, struct } from "../../../../machinery/schema/struct.ts";
 
 /** Amounts of resources by name, such as `cpu` and `memory`. */
 export const resourceList: MapSchema<Record<string, string>> = { ...mapOf(quantity), goType: "v1.ResourceList" };

@@ -39,7 +39,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/authentication": ["machinery/api", "machinery/scheduling/share-path", "machinery/tracing"],
   "machinery/authorization": ["machinery/api"],
   "machinery/expressions": ["machinery/api", "pki/names/ip-address", "pki/names/parse-url"],
-  "machinery/http2": ["machinery/api/byte-accumulator", "machinery/api/no-bytes", "machinery/scheduling/token-bucket"],
+  "machinery/http2": ["machinery/api/bytes", "machinery/scheduling/token-bucket"],
   // What brings requests and takes answers knows nothing of what happens between.
   "machinery/http/connections": [
     "machinery/api",

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../machinery/api/thrown-error.ts";
-import { jsonFields } from "../machinery/api/json-object.ts";
+import { jsonFields } from "../machinery/api/json/json-object.ts";
 import { closeServer, createServer, request } from "../machinery/http/connections/http1/node-http.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { AgentStatus } from "./agent-status.ts";

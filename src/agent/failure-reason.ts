@@ -1,4 +1,4 @@
-import { shortened } from "../machinery/api/format-value.ts";
+import { shortened } from "../machinery/api/text/format-value.ts";
 import { messageOf } from "../machinery/api/thrown-error.ts";
 import { answerFault } from "../machinery/client/answer-fault.ts";
 import { fileFailureReason, namesPath } from "../machinery/files/unusable-file.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { parseJsonObject } from "../../machinery/api/json-object.ts";
+import { parseJsonObject } from "../../machinery/api/json/json-object.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";

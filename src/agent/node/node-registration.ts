@@ -1,6 +1,6 @@
 import type { Node } from "../../features/nodes/resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
 import type { NewObject, ResourceClient } from "../../machinery/client/api-client.ts";

@@ -1,4 +1,4 @@
-import { jsonFields } from "../../machinery/api/json-object.ts";
+import { jsonFields } from "../../machinery/api/json/json-object.ts";
 import type { ParsedRequestInfo } from "../../machinery/http/request-info.ts";
 import { parseToken } from "./tokens/json-web-token.ts";
 

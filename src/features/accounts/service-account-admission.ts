@@ -1,7 +1,7 @@
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
-import { isTrueInGo } from "../../machinery/api/is-true-in-go.ts";
+import { isTrueInGo } from "../../machinery/api/text/is-true-in-go.ts";
 import type { Reference } from "../../machinery/schema/references.ts";
 import { asPod, isMirrorPod, podReferences, withTokenVolume } from "../nodes/index.ts";
 import type { Pod } from "../nodes/index.ts";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { ApiError } from "../../machinery/api/api-error.ts";
-import { jsonFields } from "../../machinery/api/json-object.ts";
+import { jsonFields } from "../../machinery/api/json/json-object.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import { withConnectionFlags, withServer } from "../../machinery/command-line/connection/connection.ts";
 import type { ServerConnection } from "../../machinery/command-line/connection/connection.ts";

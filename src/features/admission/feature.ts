@@ -1,6 +1,6 @@
 import { invalid } from "../../machinery/api/api-error.ts";
 import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../machinery/api/attributes.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import { kind } from "../../machinery/registry/definition/kind.ts";

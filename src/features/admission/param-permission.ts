@@ -1,4 +1,4 @@
-import { goQuoted } from "../../machinery/api/format-value.ts";
+import { goQuoted } from "../../machinery/api/text/format-value.ts";
 import { invalid } from "../../machinery/api/api-error.ts";
 import type {
   AdmissionAttributes,
@@ -7,7 +7,7 @@ import type {
   ResourceAttributes,
 } from "../../machinery/api/attributes.ts";
 import { forbiddenField } from "../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { parseApiVersion } from "../../machinery/api/resource-type.ts";
 import type { Stores } from "../../machinery/registry/stores.ts";

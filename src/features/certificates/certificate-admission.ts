@@ -1,12 +1,12 @@
 import type { Authorize, AdmissionRule, AdmissionAttributes } from "../../machinery/api/attributes.ts";
-import { goQuoted } from "../../machinery/api/format-value.ts";
+import { goQuoted } from "../../machinery/api/text/format-value.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { andThen } from "../../machinery/api/maybe-promise.ts";
 import type { MaybePromise } from "../../machinery/api/maybe-promise.ts";
 import { mastersGroup } from "../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../machinery/api/user-info.ts";
 import { admissionForbidden } from "../../machinery/registry/admission.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import { isOnlyGarbageCollectionChange } from "../core/index.ts";
 import { wasSentEmpty } from "../../machinery/schema/sent-empty.ts";

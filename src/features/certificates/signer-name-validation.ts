@@ -1,4 +1,4 @@
-import { goQuoted } from "../../machinery/api/format-value.ts";
+import { goQuoted } from "../../machinery/api/text/format-value.ts";
 import { invalidValue, invalidValues, required, tooLong } from "../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import {

@@ -2,7 +2,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import { configMapResource } from "./resources.ts";
 import { forbiddenField, invalidValue, invalidValues, tooLong } from "../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";

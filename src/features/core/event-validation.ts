@@ -1,6 +1,6 @@
 import { invalidValue, invalidValues, required } from "../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import { qualifiedNameFaults } from "../../machinery/api/validation/label-validation.ts";
 import { spellingsOf } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";

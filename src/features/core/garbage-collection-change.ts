@@ -1,4 +1,4 @@
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import { contentFinalizer } from "./content-finalizer.ts";
 import { namespaceResource } from "./resources.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
-import { NamedText } from "../../machinery/api/format-value.ts";
+import { NamedText } from "../../machinery/api/text/format-value.ts";
 import { invalidValue, invalidValues } from "../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../machinery/api/validation/field-error.ts";
 import { qualifiedNameFaults } from "../../machinery/api/validation/label-validation.ts";

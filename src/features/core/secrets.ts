@@ -2,7 +2,7 @@ import { spellingIn } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { secretResource } from "./resources.ts";
 import { encodedText } from "./secret-texts.ts";
-import { NamedText } from "../../machinery/api/format-value.ts";
+import { NamedText } from "../../machinery/api/text/format-value.ts";
 import {
   forbiddenField,
   invalidValue,
@@ -11,8 +11,8 @@ import {
   tooLong,
 } from "../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
-import { isJsonObject, jsonTypeName } from "../../machinery/api/json-object.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
+import { isJsonObject, jsonTypeName } from "../../machinery/api/json/json-object.ts";
 import { configKeyFaults, validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";

@@ -6,7 +6,7 @@ import {
   tooLong,
 } from "../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
 import { validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../machinery/api/names.ts";
 import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";

@@ -1,7 +1,7 @@
 import { forbidden } from "./api-error.ts";
 import type { ApiError } from "./api-error.ts";
 import type { AuthorizationAttributes } from "./attributes.ts";
-import { goQuoted } from "./format-value.ts";
+import { goQuoted } from "./text/format-value.ts";
 
 /**
  * The 403 that says which user may not do what (upstream: `responsewriters.Forbidden`). `reason` comes from the

@@ -1,6 +1,6 @@
 import type { FieldError } from "./validation/field-error.ts";
 import { maximumFaults } from "./validation/field-error.ts";
-import { goQuoted, shortened } from "./format-value.ts";
+import { goQuoted, shortened } from "./text/format-value.ts";
 import { qualified } from "./resource-type.ts";
 import type { GroupResource } from "./resource-type.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";

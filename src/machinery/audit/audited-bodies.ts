@@ -1,5 +1,5 @@
 import type { GroupResource } from "../api/resource-type.ts";
-import { isJsonObject, jsonFields } from "../api/json-object.ts";
+import { isJsonObject, jsonFields } from "../api/json/json-object.ts";
 import { isWholeBody } from "../api/is-whole-body.ts";
 import type { HttpResponse } from "../api/http-message.ts";
 import type { ParsedRequestInfo } from "../http/request-info.ts";

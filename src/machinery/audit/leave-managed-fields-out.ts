@@ -1,4 +1,4 @@
-import { quote, comma, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
+import { quote, comma, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json/json-codes.ts";
 import { endOfString, endOfValue } from "../schema/end-of-value.ts";
 
 /** The places of managedFields: in an object, in the items of a list, and in the objects in the rows of a table. */

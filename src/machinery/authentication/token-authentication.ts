@@ -1,4 +1,4 @@
-import { goQuoted } from "../api/format-value.ts";
+import { goQuoted } from "../api/text/format-value.ts";
 import { andThen } from "../api/maybe-promise.ts";
 import type { MaybePromise } from "../api/maybe-promise.ts";
 import type { UserInfo } from "../api/user-info.ts";

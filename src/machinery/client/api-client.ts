@@ -1,5 +1,5 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
-import { isJsonObject, jsonFields, parseJsonObject } from "../api/json-object.ts";
+import { isJsonObject, jsonFields, parseJsonObject } from "../api/json/json-object.ts";
 import { equalFields } from "../api/selectors/field-selector.ts";
 import { pathSegmentFaults } from "../api/validation/name-validation.ts";
 import type { ApiList, ApiObject } from "../api/object-meta.ts";

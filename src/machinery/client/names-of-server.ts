@@ -1,4 +1,4 @@
-import { jsonFields } from "../api/json-object.ts";
+import { jsonFields } from "../api/json/json-object.ts";
 import { kubernetesNames, namesFor, platformNames } from "../api/names.ts";
 import type { Names } from "../api/names.ts";
 import { UnreadableAnswer } from "./transport.ts";

@@ -1,5 +1,5 @@
 import { maximumMessageLength } from "../api/api-error.ts";
-import { shortened } from "../api/format-value.ts";
+import { shortened } from "../api/text/format-value.ts";
 import type { Status, StatusDetails, StatusReason } from "../api/status.ts";
 
 /** A reason is one word. */

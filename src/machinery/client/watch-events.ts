@@ -1,6 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
-import { splitLines } from "../api/split-lines.ts";
+import { splitLines } from "../api/bytes/split-lines.ts";
 import { receivedStatus } from "./received-status.ts";
 import { UnreadableAnswer } from "./transport.ts";
 

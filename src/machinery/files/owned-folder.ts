@@ -1,8 +1,8 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { parseJsonObject } from "../api/json-object.ts";
-import type { JsonObject } from "../api/json-object.ts";
+import { parseJsonObject } from "../api/json/json-object.ts";
+import type { JsonObject } from "../api/json/json-object.ts";
 import { setOwnership, isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
 import { openFileLock } from "./file-lock.ts";
 import type { FileLock } from "./file-lock.ts";

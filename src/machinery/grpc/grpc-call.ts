@@ -1,5 +1,5 @@
-import { shortened } from "../api/format-value.ts";
-import { percentDecoded } from "../api/percent-decoded.ts";
+import { shortened } from "../api/text/format-value.ts";
+import { percentDecoded } from "../api/text/percent-decoded.ts";
 import { messageOf } from "../api/thrown-error.ts";
 import type { ClientExchange, Http2ClientStream, StreamFailure } from "../http2/http2-client-stream.ts";
 import { GrpcError, unavailable } from "./grpc-error.ts";

@@ -1,4 +1,4 @@
-import { ByteAccumulator } from "../api/byte-accumulator.ts";
+import { ByteAccumulator } from "../api/bytes/byte-accumulator.ts";
 import { AnswerTooLong, GrpcError, grpcStatus } from "./grpc-error.ts";
 
 const headerBytes = 5;

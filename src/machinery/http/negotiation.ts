@@ -1,7 +1,7 @@
 import { protobufMediaType } from "../schema/protobuf/protobuf-envelope.ts";
 import { notAcceptable, routeNotAcceptable } from "../api/api-error.ts";
 import type { Headers, HttpRequest } from "../api/http-message.ts";
-import { isTrueInGo } from "../api/is-true-in-go.ts";
+import { isTrueInGo } from "../api/text/is-true-in-go.ts";
 import { mayHaveParameter, parametersOf } from "../registry/query-values.ts";
 import type { MetaVersion } from "../registry/reads/partial-object-metadata.ts";
 import { parseAccept, routeAccepts } from "./accept-header.ts";

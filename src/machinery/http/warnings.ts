@@ -1,6 +1,6 @@
 import { headerOctets } from "../api/header-text.ts";
 import type { HttpResponse } from "../api/http-message.ts";
-import { shortened } from "../api/format-value.ts";
+import { shortened } from "../api/text/format-value.ts";
 
 /** The limit for all warnings of an answer together, in bytes: proxies refuse larger headers (upstream's bound). */
 const maximumWarningBytes = 4096;

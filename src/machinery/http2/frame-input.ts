@@ -1,4 +1,4 @@
-import { ByteAccumulator } from "../api/byte-accumulator.ts";
+import { ByteAccumulator } from "../api/bytes/byte-accumulator.ts";
 import { clientPreface, ConnectionError, errorCodes, flags, frameHeaderBytes, maximumFrameBytes } from "./protocol.ts";
 
 /** A frame (RFC 9113 section 4.1). The payload is a view of the received bytes, which are not copied. */

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { ByteAccumulator } from "../api/byte-accumulator.ts";
+import { ByteAccumulator } from "../api/bytes/byte-accumulator.ts";
 import { resetFrame } from "./control-frames.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import type { Http2Stream } from "./http2-stream.ts";

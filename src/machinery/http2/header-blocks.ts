@@ -1,4 +1,4 @@
-import { ByteAccumulator } from "../api/byte-accumulator.ts";
+import { ByteAccumulator } from "../api/bytes/byte-accumulator.ts";
 import { withoutPadding } from "./frame-input.ts";
 import type { Frame } from "./frame-input.ts";
 import { ConnectionError, errorCodes, flags, frameTypes, maximumWindowBytes } from "./protocol.ts";

@@ -1,4 +1,4 @@
-import { noBytes } from "../api/no-bytes.ts";
+import { noBytes } from "../api/bytes/no-bytes.ts";
 import { entryOverheadBytes, firstDynamicIndex, maximumTableBytes, staticTable } from "./header-table.ts";
 import { decodeHuffman } from "./huffman-code.ts";
 import { ConnectionError, errorCodes } from "./protocol.ts";

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { noBytes } from "../api/no-bytes.ts";
+import { noBytes } from "../api/bytes/no-bytes.ts";
 import { ConnectionReader } from "./connection-reader.ts";
 import type { DataFrame } from "./connection-reader.ts";
 import {

@@ -1,5 +1,5 @@
-import { ByteAccumulator } from "../api/byte-accumulator.ts";
-import { noBytes } from "../api/no-bytes.ts";
+import { ByteAccumulator } from "../api/bytes/byte-accumulator.ts";
+import { noBytes } from "../api/bytes/no-bytes.ts";
 import type { ResponseHead } from "./frame-writer.ts";
 import { PendingBytes } from "./pending-bytes.ts";
 import { errorCodes } from "./protocol.ts";

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { isSameText } from "../api/is-same-text.ts";
+import { isSameText } from "../api/text/is-same-text.ts";
 import { writePrivateFile } from "../files/atomic-file.ts";
 import { readPrivateFile } from "../files/private-file.ts";
 import { UnusableFile } from "../files/unusable-file.ts";

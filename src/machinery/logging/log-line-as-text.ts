@@ -1,5 +1,5 @@
-import { jsonFields } from "../api/json-object.ts";
-import { unprintableCharacters } from "../api/unprintable-characters.ts";
+import { jsonFields } from "../api/json/json-object.ts";
+import { unprintableCharacters } from "../api/text/unprintable-characters.ts";
 
 const levels: Readonly<Record<number, string>> = {
   10: "TRACE",

@@ -1,4 +1,4 @@
-import { noBytes } from "../api/no-bytes.ts";
+import { noBytes } from "../api/bytes/no-bytes.ts";
 
 /**
  * The messages of p11-kit for the functions of PKCS #11 (p11-kit's `rpc-message.c`, protocol version 0, which every version of p11-kit

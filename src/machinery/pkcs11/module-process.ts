@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import type { ChildProcessByStdio } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { noBytes } from "../api/no-bytes.ts";
+import { noBytes } from "../api/bytes/no-bytes.ts";
 import { AnswerReader, ModuleProtocolError, ModuleTimeout } from "./module-messages.ts";
 import type { ModuleFunction, RequestWriter } from "./module-messages.ts";
 

@@ -1,5 +1,5 @@
 import { badRequest } from "../api/api-error.ts";
-import { goQuoted } from "../api/format-value.ts";
+import { goQuoted } from "../api/text/format-value.ts";
 
 /** The parameters of a query. They are shared, and so immutable. */
 export type QueryParameters = Pick<URLSearchParams, "get" | "getAll" | "has" | "keys">;

@@ -6,7 +6,7 @@ import { tooLong } from "../api/validation/field-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { GroupResource } from "../api/resource-type.ts";
 import { checkValueCount, maximumValues } from "../schema/value-limit.ts";
-import { openBrace } from "../api/json-codes.ts";
+import { openBrace } from "../api/json/json-codes.ts";
 import type { Eviction } from "../storage/sorted-objects.ts";
 import { WatchCache } from "../storage/watch-cache.ts";
 import type { ChangeFeed } from "../storage/change-feed.ts";

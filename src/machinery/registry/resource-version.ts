@@ -1,5 +1,5 @@
 import { ApiError, badRequest } from "../api/api-error.ts";
-import { goQuoted, shortened } from "../api/format-value.ts";
+import { goQuoted, shortened } from "../api/text/format-value.ts";
 
 /** Parses a resourceVersion to a revision; "" becomes 0. Throws a 400 for a value that no server can have issued. */
 export function parseResourceVersion(resourceVersion: string): number {

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../api/json-object.ts";
+import { isJsonObject } from "../api/json/json-object.ts";
 import { DecodeContext, MapKey } from "./decode-context.ts";
 import type { Reading } from "./decode-context.ts";
 import type { Decoder } from "./decode-scalar.ts";

@@ -1,5 +1,5 @@
-import { maximumShownLength, shortened } from "../api/format-value.ts";
-import { jsonTypeName } from "../api/json-object.ts";
+import { maximumShownLength, shortened } from "../api/text/format-value.ts";
+import { jsonTypeName } from "../api/json/json-object.ts";
 import { maximumStrictFaults, positionOfMember } from "./json-reader.ts";
 import type { MemberPlace } from "./json-reader.ts";
 import type { ScalarType, Schema } from "./schema.ts";

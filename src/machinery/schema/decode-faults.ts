@@ -1,4 +1,4 @@
-import { goQuoted } from "../api/format-value.ts";
+import { goQuoted } from "../api/text/format-value.ts";
 import { maximumStrictFaults } from "./json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "./json-reader.ts";
 

@@ -1,4 +1,4 @@
-import { quote, comma, openBracket, backslash, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
+import { quote, comma, openBracket, backslash, closeBracket, openBrace, closeBrace } from "../api/json/json-codes.ts";
 
 /** The index after the value that starts at `start` in an object or a list of valid JSON: of the comma or bracket behind it. */
 export function endOfValue(text: string, start: number): number {

@@ -1,4 +1,4 @@
-import { maximumShownLength } from "../api/format-value.ts";
+import { maximumShownLength } from "../api/text/format-value.ts";
 import { TypeMismatch } from "./decode-faults.ts";
 
 const secondsLayout = "2006-01-02T15:04:05Z07:00";

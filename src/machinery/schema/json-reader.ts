@@ -1,6 +1,6 @@
-import { quote, backslash } from "../api/json-codes.ts";
-import { maximumShownLength, shortened } from "../api/format-value.ts";
-import { isJsonObject, setMember } from "../api/json-object.ts";
+import { quote, backslash } from "../api/json/json-codes.ts";
+import { maximumShownLength, shortened } from "../api/text/format-value.ts";
+import { isJsonObject, setMember } from "../api/json/json-object.ts";
 import { endOfString } from "./end-of-value.ts";
 
 /** The text is not JSON. The message uses the words of Go's encoding/json. */

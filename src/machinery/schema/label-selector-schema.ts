@@ -1,4 +1,4 @@
-import { NamedText } from "../api/format-value.ts";
+import { NamedText } from "../api/text/format-value.ts";
 import { forbiddenField, invalidValue, invalidValues, required } from "../api/validation/field-error.ts";
 import type { FieldError } from "../api/validation/field-error.ts";
 import { labelValueFaults, qualifiedNameFaults, validateLabels } from "../api/validation/label-validation.ts";

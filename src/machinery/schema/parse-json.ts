@@ -1,6 +1,6 @@
-import { quote, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
+import { quote, colon, openBracket, closeBracket, openBrace, closeBrace } from "../api/json/json-codes.ts";
 import { isUtf8 } from "node:buffer";
-import { isJsonObject } from "../api/json-object.ts";
+import { isJsonObject } from "../api/json/json-object.ts";
 import { runToEnd } from "../api/run-to-end.ts";
 import { decodeUtf8 } from "./decode-utf8.ts";
 import { endOfString } from "./end-of-value.ts";

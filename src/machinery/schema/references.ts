@@ -1,4 +1,4 @@
-import { isJsonObject, memberOf } from "../api/json-object.ts";
+import { isJsonObject, memberOf } from "../api/json/json-object.ts";
 import type { Field, Schema } from "./schema.ts";
 
 /** A reference from one object to another. A client that may read the first object gets the content of the second. */

@@ -1,5 +1,5 @@
-import { maximumShownLength, shortened } from "../api/format-value.ts";
-import { isJsonObject } from "../api/json-object.ts";
+import { maximumShownLength, shortened } from "../api/text/format-value.ts";
+import { isJsonObject } from "../api/json/json-object.ts";
 import { isRepeatedMember, maximumStrictFaults } from "./json-reader.ts";
 import type { MemberPlace } from "./json-reader.ts";
 

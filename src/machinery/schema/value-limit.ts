@@ -1,4 +1,4 @@
-import { quote, comma, openBracket, closeBracket, openBrace, closeBrace } from "../api/json-codes.ts";
+import { quote, comma, openBracket, closeBracket, openBrace, closeBrace } from "../api/json/json-codes.ts";
 import { endOfString } from "./end-of-value.ts";
 import { maximumJsonDepth } from "./json-reader.ts";
 import { tooLarge } from "../api/api-error.ts";

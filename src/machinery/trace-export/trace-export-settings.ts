@@ -1,4 +1,4 @@
-import { percentDecoded } from "../api/percent-decoded.ts";
+import { percentDecoded } from "../api/text/percent-decoded.ts";
 import { UsageError } from "../command-line/settings/flag.ts";
 
 /** The settings from OpenTelemetry's standard environment variables. */

@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import type { ApiError } from "../api/api-error.ts";
-import { shortened } from "../api/format-value.ts";
+import { shortened } from "../api/text/format-value.ts";
 import { currentActivity } from "./activity.ts";
 import type { Activity } from "./activity.ts";
 

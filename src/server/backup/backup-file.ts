@@ -2,7 +2,7 @@ import { createReadStream, statSync } from "node:fs";
 import { createGunzip, createGzip } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
-import { splitLines } from "../../machinery/api/split-lines.ts";
+import { splitLines } from "../../machinery/api/bytes/split-lines.ts";
 import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { openReplacement } from "../../machinery/files/atomic-file.ts";
 import { DamagedBackup, formatBackup, parseBackup } from "./backup-format.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
-import { noBytes } from "../../machinery/api/no-bytes.ts";
-import { parseJsonObject } from "../../machinery/api/json-object.ts";
-import type { JsonObject } from "../../machinery/api/json-object.ts";
+import { noBytes } from "../../machinery/api/bytes/no-bytes.ts";
+import { parseJsonObject } from "../../machinery/api/json/json-object.ts";
+import type { JsonObject } from "../../machinery/api/json/json-object.ts";
 import type { Profile } from "../../machinery/api/names.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";
 import { isObjectKey } from "../../machinery/storage/copy-objects.ts";

@@ -1,7 +1,7 @@
 import { parseDocument } from "yaml";
 import { longestTimerMilliseconds } from "../../machinery/api/clock.ts";
 import { parseDuration } from "../../machinery/api/duration.ts";
-import { yamlContentFault, yamlPlace } from "../../machinery/api/parse-yaml.ts";
+import { yamlContentFault, yamlPlace } from "../../machinery/api/json/parse-yaml.ts";
 import { Fields, refuseFaults } from "../../machinery/command-line/settings/fields.ts";
 import { socketPathFault, socketScheme } from "../../machinery/grpc/connect-socket.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";

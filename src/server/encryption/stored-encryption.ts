@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { parseJsonObject } from "../../machinery/api/json-object.ts";
+import { parseJsonObject } from "../../machinery/api/json/json-object.ts";
 import { parseStorageKey } from "../../machinery/registry/stored/storage-key.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";

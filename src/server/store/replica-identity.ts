@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { jsonFields } from "../../machinery/api/json-object.ts";
+import { jsonFields } from "../../machinery/api/json/json-object.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { parseSettingsFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { fingerprintOf } from "../../pki/certificates/certificate.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { unprintableCharacters } from "../../../src/machinery/api/unprintable-characters.ts";
+import { unprintableCharacters } from "../../../src/machinery/api/text/unprintable-characters.ts";
 import { logLineAsText } from "../../../src/machinery/logging/log-line-as-text.ts";
 
 const textOf = (fields: object): string => logLineAsText(`${JSON.stringify({ time: 1_795_318_397_189, ...fields })}\n`);

@@ -2,7 +2,7 @@ import { accessDenied } from "../../../machinery/api/access-denied.ts";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import type { AuthorizationAttributes, Authorize, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import { invalidValue } from "../../../machinery/api/validation/field-error.ts";
-import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { goQuoted } from "../../../machinery/api/text/format-value.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { RecentlyUsed } from "../../../machinery/api/recently-used.ts";

@@ -1,6 +1,6 @@
 import { badRequest, forbidden } from "../../../machinery/api/api-error.ts";
 import type { Authorize } from "../../../machinery/api/attributes.ts";
-import { goQuoted, shortened } from "../../../machinery/api/format-value.ts";
+import { goQuoted, shortened } from "../../../machinery/api/text/format-value.ts";
 import type { Headers } from "../../../machinery/api/http-message.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import type { Names } from "../../../machinery/api/names.ts";

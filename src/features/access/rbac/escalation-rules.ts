@@ -1,4 +1,4 @@
-import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { goQuoted } from "../../../machinery/api/text/format-value.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { AdmissionRule, AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";

@@ -6,7 +6,7 @@ import type {
 } from "../../../machinery/api/attributes.ts";
 import { serviceAccountOf } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
-import { goQuoted, shortened } from "../../../machinery/api/format-value.ts";
+import { goQuoted, shortened } from "../../../machinery/api/text/format-value.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { isTurnOver, requestTurn } from "../../../machinery/scheduling/request-turn.ts";
 import { joinedErrors } from "../../../machinery/authorization/authorizer.ts";

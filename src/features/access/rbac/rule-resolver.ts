@@ -1,4 +1,4 @@
-import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { goQuoted } from "../../../machinery/api/text/format-value.ts";
 import type { RoleRef } from "./binding.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";

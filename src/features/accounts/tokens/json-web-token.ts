@@ -1,5 +1,5 @@
 import { computedOnce } from "../../../machinery/api/computed-once.ts";
-import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import { andThen } from "../../../machinery/api/maybe-promise.ts";
 import { parseJson } from "../../../machinery/schema/parse-json.ts";
 import type { TokenSigningKey } from "./token-key.ts";

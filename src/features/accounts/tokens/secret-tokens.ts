@@ -1,5 +1,5 @@
-import { isSameText } from "../../../machinery/api/is-same-text.ts";
-import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { isSameText } from "../../../machinery/api/text/is-same-text.ts";
+import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import type { MaybePromise } from "../../../machinery/api/maybe-promise.ts";
 import { spellingsOf } from "../../../machinery/api/names.ts";
 import type { Names } from "../../../machinery/api/names.ts";

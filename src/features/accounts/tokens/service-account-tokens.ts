@@ -1,5 +1,5 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { isJsonObject, memberOf } from "../../../machinery/api/json-object.ts";
+import { isJsonObject, memberOf } from "../../../machinery/api/json/json-object.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../../../machinery/api/user-info.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";

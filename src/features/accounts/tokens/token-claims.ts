@@ -1,4 +1,4 @@
-import { isJsonObject, memberOf } from "../../../machinery/api/json-object.ts";
+import { isJsonObject, memberOf } from "../../../machinery/api/json/json-object.ts";
 
 /** The claims of a service account token (RFC 7519 section 4.1, and upstream's private claim). Times are in seconds. */
 export interface TokenClaims {

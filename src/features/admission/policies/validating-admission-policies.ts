@@ -8,7 +8,7 @@ import {
   validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import {
   dns1035LabelFaults,

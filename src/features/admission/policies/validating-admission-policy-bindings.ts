@@ -1,4 +1,4 @@
-import { NamedText } from "../../../machinery/api/format-value.ts";
+import { NamedText } from "../../../machinery/api/text/format-value.ts";
 import {
   duplicate,
   invalidValue,
@@ -7,7 +7,7 @@ import {
   validateChoice,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import {
   dnsSubdomainFaults,
   pathSegmentFaults,

@@ -1,4 +1,4 @@
-import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import { UnusableAnswer } from "../../../machinery/client/webhooks/post-json.ts";
 

@@ -2,7 +2,7 @@ import { ownSignerName } from "../signer-names.ts";
 import { issuedCertificateResource } from "../resources.ts";
 import { forbiddenField, invalidValue, required } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import { validateDnsSubdomainName } from "../../../machinery/api/validation/name-validation.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";

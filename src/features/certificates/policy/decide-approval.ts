@@ -2,7 +2,7 @@ import { ownSignerName } from "../signer-names.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { nodeNameOf, serviceAccountsGroup, serviceAccountUsernamePrefix } from "../../../machinery/api/user-info.ts";
 import { formatFaults } from "../../../machinery/api/validation/field-error.ts";
-import { shortened } from "../../../machinery/api/format-value.ts";
+import { shortened } from "../../../machinery/api/text/format-value.ts";
 import { requestsCaCertificate, countUnsupportedNames, requestedPowers } from "../requests/requested-extensions.ts";
 import { alternativeNameFaults } from "../signers/alternative-name-requirements.ts";
 import type { RequesterNode } from "../signers/alternative-name-requirements.ts";

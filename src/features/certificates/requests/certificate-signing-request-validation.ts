@@ -1,6 +1,6 @@
 import { minimumExpirationSeconds } from "../requested-lifetime.ts";
 import { ownSignerName, signerNames } from "../signer-names.ts";
-import { NamedText } from "../../../machinery/api/format-value.ts";
+import { NamedText } from "../../../machinery/api/text/format-value.ts";
 import {
   duplicate,
   forbiddenField,

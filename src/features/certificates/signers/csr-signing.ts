@@ -1,5 +1,5 @@
 import { ApiError } from "../../../machinery/api/api-error.ts";
-import { shortened } from "../../../machinery/api/format-value.ts";
+import { shortened } from "../../../machinery/api/text/format-value.ts";
 import { parseRequestField } from "../../../pki/requests/certificate-request.ts";
 import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";

@@ -1,4 +1,4 @@
-import { noBytes } from "../../../machinery/api/no-bytes.ts";
+import { noBytes } from "../../../machinery/api/bytes/no-bytes.ts";
 import type { ApiClient } from "../../../machinery/client/api-client.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";

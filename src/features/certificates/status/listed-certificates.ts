@@ -1,4 +1,4 @@
-import { noBytes } from "../../../machinery/api/no-bytes.ts";
+import { noBytes } from "../../../machinery/api/bytes/no-bytes.ts";
 import type { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import { encodeRevokedEntry } from "../../../pki/revocation/certificate-revocation-list.ts";
 import { moreSevere, RevokedCertificates, revokedSerialNumber } from "../../revocation/index.ts";

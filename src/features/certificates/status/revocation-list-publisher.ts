@@ -1,4 +1,4 @@
-import { noBytes } from "../../../machinery/api/no-bytes.ts";
+import { noBytes } from "../../../machinery/api/bytes/no-bytes.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import { LongWork } from "../../../machinery/scheduling/long-work.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject, jsonTypeName, memberOf } from "../../../machinery/api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf } from "../../../machinery/api/json/json-object.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";

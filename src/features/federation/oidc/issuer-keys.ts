@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isHttpsUrl } from "../../../machinery/api/addresses/is-https-url.ts";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
-import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/logging/outage-report.ts";

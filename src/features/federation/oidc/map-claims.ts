@@ -1,4 +1,4 @@
-import { memberOf } from "../../../machinery/api/json-object.ts";
+import { memberOf } from "../../../machinery/api/json/json-object.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { celClaimOf, TooDeep } from "../../../machinery/expressions/cel-value.ts";

@@ -1,4 +1,4 @@
-import { jsonFields } from "../../../machinery/api/json-object.ts";
+import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import { tooManyRequests } from "../../../machinery/api/api-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";

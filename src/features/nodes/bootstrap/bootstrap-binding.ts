@@ -1,4 +1,4 @@
-import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { goQuoted } from "../../../machinery/api/text/format-value.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
 import { textsOf } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";

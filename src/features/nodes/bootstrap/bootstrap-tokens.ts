@@ -1,4 +1,4 @@
-import { isSameText } from "../../../machinery/api/is-same-text.ts";
+import { isSameText } from "../../../machinery/api/text/is-same-text.ts";
 import { textsOf } from "../../core/index.ts";
 import type { Secret } from "../../core/index.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";

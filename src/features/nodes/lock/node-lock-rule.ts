@@ -1,4 +1,4 @@
-import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { goQuoted } from "../../../machinery/api/text/format-value.ts";
 import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";

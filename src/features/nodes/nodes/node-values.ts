@@ -1,7 +1,7 @@
 import { goQuoted, shortened } from "../../../machinery/api/format-value.ts";
 import { duplicate, invalidValue } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { parseQuantity } from "../../../machinery/api/quantity.ts";
 import { parseIpAddress, parseIpRange } from "../../../pki/names/ip-address.ts";

@@ -1,4 +1,4 @@
-import { NamedText } from "../../../machinery/api/format-value.ts";
+import { NamedText } from "../../../machinery/api/text/format-value.ts";
 import {
   duplicate,
   forbiddenField,
@@ -7,7 +7,7 @@ import {
   required,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import { dnsLabelFaults, dnsSubdomainFaults } from "../../../machinery/api/validation/name-validation.ts";
 import type { Container, Pod } from "./schema/pod-schema.ts";

@@ -1,7 +1,7 @@
 import { podResource } from "../resources.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isMirrorPod, mirrorAnnotations } from "./mirror-pods.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import { dnsLabelFaults, validateDnsSubdomainName } from "../../../machinery/api/validation/name-validation.ts";
 import { CompiledSchema } from "../../../machinery/registry/definition/compiled-schema.ts";

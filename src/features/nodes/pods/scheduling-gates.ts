@@ -5,7 +5,7 @@ import {
   invalidValues,
 } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
 import type { Pod } from "./schema/pod-schema.ts";
 

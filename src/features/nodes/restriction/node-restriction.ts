@@ -1,8 +1,8 @@
-import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { goQuoted } from "../../../machinery/api/text/format-value.ts";
 import { notFound } from "../../../machinery/api/api-error.ts";
 import { qualified } from "../../../machinery/api/resource-type.ts";
 import type { AdmissionAttributes, AdmissionRule, Authorize } from "../../../machinery/api/attributes.ts";
-import { isSemanticallyEqual } from "../../../machinery/api/json-equality.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import { memberNodeNameOf, nodeUsernamePrefix } from "../../../machinery/api/user-info.ts";

@@ -1,4 +1,4 @@
-import { goQuoted } from "../../../machinery/api/format-value.ts";
+import { goQuoted } from "../../../machinery/api/text/format-value.ts";
 import type { AdmissionAttributes, Authorize } from "../../../machinery/api/attributes.ts";
 import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { Pod } from "../pods/schema/pod-schema.ts";

@@ -1,4 +1,4 @@
-import { maximumShownLength, NamedText, shortened, formatValue } from "../format-value.ts";
+import { maximumShownLength, NamedText, shortened, formatValue } from "../text/format-value.ts";
 
 /** Why a field was refused: the `reason` of a Status cause. */
 type FieldErrorReason =

@@ -1,5 +1,5 @@
 import { foregroundFinalizer, orphanFinalizer } from "../deletion-finalizers.ts";
-import { goQuoted, NamedText } from "../format-value.ts";
+import { goQuoted, NamedText } from "../text/format-value.ts";
 import { forbiddenField, invalidValue, invalidValues, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./field-error.ts";
 import { qualifiedNameFaults, validateAnnotations, validateLabels } from "./label-validation.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 import { namedFile, readNamedFile } from "./kubeconfig-files.ts";
 

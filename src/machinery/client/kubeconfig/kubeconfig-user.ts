@@ -1,5 +1,5 @@
-import { isJsonObject, jsonFields } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, jsonFields } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import type { ActingUser } from "./acting-headers.ts";
 import type { HttpsTransportOptions } from "../https/https-transport.ts";
 import { isTokenText } from "../is-token-text.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Document, isMap, isSeq, parseDocument, visit } from "yaml";
-import { jsonFields } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { jsonFields } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { parseSource } from "./kubeconfig.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 import { formatKubeconfig, kubeconfigFields } from "./new-kubeconfig.ts";

@@ -1,4 +1,4 @@
-import { jsonFields } from "../../api/json-object.ts";
+import { jsonFields } from "../../api/json/json-object.ts";
 import { systemSchedule } from "../../api/clock.ts";
 import type { Schedule } from "../../api/clock.ts";
 import { answeredJson } from "./answered-json.ts";

@@ -7,7 +7,7 @@ import { connectionFailure, noAnswerInTime } from "./connection-failure.ts";
 import { parseCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import { orPkiError, PkiError } from "../../../pki/pki-error.ts";
 import { timestamp } from "../../api/clock.ts";
-import { parseJsonObject } from "../../api/json-object.ts";
+import { parseJsonObject } from "../../api/json/json-object.ts";
 
 interface CommandTransportOptions {
   readonly transport: HttpsTransportOptions;

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import type { Command } from "commander";
 import { Document, Scalar, visit } from "yaml";
-import { escapedInJson } from "../../api/escaped-in-json.ts";
+import { escapedInJson } from "../../api/json/escaped-in-json.ts";
 import type { ApiList, ApiObject } from "../../api/object-meta.ts";
 import type { ResourceType } from "../../api/resource-type.ts";
 import { escapedInYaml, printable, hasUnprintable } from "./printable.ts";

@@ -1,4 +1,4 @@
-import { unprintableCharacters, unprintableInDocument } from "../../api/unprintable-characters.ts";
+import { unprintableCharacters, unprintableInDocument } from "../../api/text/unprintable-characters.ts";
 
 const hexadecimal = (value: number, digits = 0): string => value.toString(16).padStart(digits, "0");
 

@@ -1,4 +1,4 @@
-import { unprintableCharacters } from "../../api/unprintable-characters.ts";
+import { unprintableCharacters } from "../../api/text/unprintable-characters.ts";
 
 /** A word without characters that have a meaning in a shell. */
 const plainWord = /^[\p{L}\p{N}_@%+:,./-]+$/u;

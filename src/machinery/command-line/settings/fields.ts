@@ -1,4 +1,4 @@
-import { isJsonObject, jsonFields } from "../../api/json-object.ts";
+import { isJsonObject, jsonFields } from "../../api/json/json-object.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { printable } from "../output/printable.ts";
 

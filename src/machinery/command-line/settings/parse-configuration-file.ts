@@ -1,6 +1,6 @@
 import { firstFaults, formatFaults } from "../../api/validation/field-error.ts";
 import type { FieldError } from "../../api/validation/field-error.ts";
-import { isJsonObject } from "../../api/json-object.ts";
+import { isJsonObject } from "../../api/json/json-object.ts";
 import { yamlToJson } from "../../http/yaml/yaml-to-json.ts";
 import type { Decoded } from "../../schema/compile-decoder.ts";
 import { parseJson } from "../../schema/parse-json.ts";

@@ -1,4 +1,4 @@
-import { parseYaml, yamlContentFault } from "../../api/parse-yaml.ts";
+import { parseYaml, yamlContentFault } from "../../api/json/parse-yaml.ts";
 
 /**
  * Parses a file of settings in YAML or JSON, with aliases and `<<` as Kubernetes' programs read them. Throws an Error of one line, with the

@@ -1,6 +1,6 @@
 import { badRequest, bodyTooLarge, timeout } from "../../api/api-error.ts";
 import type { ApiError } from "../../api/api-error.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import type { ByteSink, Handler, Headers, HttpRequest, HttpResponse, StreamBody } from "../../api/http-message.ts";
 import { isWholeBody } from "../../api/is-whole-body.ts";
 import { errorResponse } from "../response.ts";

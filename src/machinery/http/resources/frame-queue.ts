@@ -1,5 +1,5 @@
 import type { ByteSink } from "../../api/http-message.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 
 /** How long the frames of all watches together may keep requests and timers waiting. */
 const turnMilliseconds = 1;

@@ -4,7 +4,7 @@ import { notAcceptable, requestCanceled } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { UserInfo } from "../../api/user-info.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import type { ObjectList } from "../../registry/reads/list-objects.ts";
 import { goTypeName } from "../../registry/definition/resource-definition.ts";
 import { parseIncludeObject } from "../../registry/reads/table.ts";

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { inTurns, shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import { parseJsonBytesInSteps } from "../../schema/parse-json.ts";

@@ -1,5 +1,5 @@
 import type { ScalarTag, Tags } from "yaml";
-import { shortened } from "../../api/format-value.ts";
+import { shortened } from "../../api/text/format-value.ts";
 
 /** YAML 1.1 types that upstream's parser does not have (it has YAML 1.1's booleans and octal numbers). */
 const foreignTags = new Set(["intTime", "floatTime", "timestamp", "binary", "omap", "pairs", "set", "merge"]);

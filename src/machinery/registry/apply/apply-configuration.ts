@@ -7,8 +7,8 @@ import type { ApiObject } from "../../api/object-meta.ts";
 import { apiVersionOf, parseApiVersion, printKind } from "../../api/resource-type.ts";
 import type { GroupVersionKind } from "../../api/resource-type.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { isJsonObject, jsonFields, jsonTypeName, memberOf } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, jsonFields, jsonTypeName, memberOf } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { isSameJson } from "../patch/json-value.ts";
 import { compareFields } from "./compare-fields.ts";
 import type { Comparison } from "./compare-fields.ts";
@@ -33,7 +33,7 @@ import { decodeManagers, encodeManagers, managerId, servedFields } from "./manag
 import type { FieldManager, FieldManagers } from "./managed-fields.ts";
 import { mergeFields, removeFields } from "./merge-fields.ts";
 import { currentManagers, releaseFields, withNamedFields, withoutFields, withoutServerFields } from "./owned-fields.ts";
-import { shortened } from "../../api/format-value.ts";
+import { shortened } from "../../api/text/format-value.ts";
 import { UntrackableEntry, printPath } from "./path-element.ts";
 
 /** What an apply sends: an object that may lack its metadata. Without them, the manager gives up all that it applied of them. */

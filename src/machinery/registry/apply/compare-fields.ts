@@ -1,6 +1,6 @@
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject, jsonFields, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, jsonFields, memberOf } from "../../api/json/json-object.ts";
 import { isSameJson } from "../patch/json-value.ts";
 import { emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";

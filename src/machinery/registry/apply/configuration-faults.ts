@@ -1,9 +1,9 @@
 import { maximumFaults } from "../../api/validation/field-error.ts";
 import type { FieldError } from "../../api/validation/field-error.ts";
-import { shortened } from "../../api/format-value.ts";
+import { shortened } from "../../api/text/format-value.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, ScalarSchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject, jsonTypeName } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName } from "../../api/json/json-object.ts";
 import { maximumJsonDepth } from "../../schema/json-reader.ts";
 import { isDeeperThan } from "../patch/json-value.ts";
 import { entryElement, printPath, UntrackableEntry } from "./path-element.ts";

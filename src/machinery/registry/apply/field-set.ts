@@ -1,5 +1,5 @@
 import type { FieldsV1 } from "../../api/object-meta.ts";
-import { isJsonObject } from "../../api/json-object.ts";
+import { isJsonObject } from "../../api/json/json-object.ts";
 import { canonicalElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 

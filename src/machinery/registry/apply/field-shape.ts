@@ -1,5 +1,5 @@
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject } from "../../api/json-object.ts";
+import { isJsonObject } from "../../api/json/json-object.ts";
 import { entryElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";
 

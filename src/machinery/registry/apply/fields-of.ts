@@ -2,7 +2,7 @@ import { tooLarge } from "../../api/api-error.ts";
 import { maximumValues } from "../../schema/value-limit.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { isJsonObject } from "../../api/json-object.ts";
+import { isJsonObject } from "../../api/json/json-object.ts";
 import { emptySet, isEmpty, newMember, withMember } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";
 import { isNamedField, shapeOf, asList, entriesByElement } from "./field-shape.ts";

@@ -1,8 +1,8 @@
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { runToEnd } from "../../api/run-to-end.ts";
-import { isJsonObject, memberOf, parseJsonObject } from "../../api/json-object.ts";
+import { isJsonObject, memberOf, parseJsonObject } from "../../api/json/json-object.ts";
 import { maximumAnnotationBytes } from "../../api/validation/label-validation.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { compareFields } from "./compare-fields.ts";
 import { difference, emptySet } from "./field-set.ts";
 import type { FieldSet } from "./field-set.ts";

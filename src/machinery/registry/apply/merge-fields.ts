@@ -1,7 +1,7 @@
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
-import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, memberOf, setMember } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { shapeOf, asList } from "./field-shape.ts";
 import { entryElement, fieldElement } from "./path-element.ts";
 import type { PathElement } from "./path-element.ts";

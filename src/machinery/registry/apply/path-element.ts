@@ -1,7 +1,7 @@
-import { goJson } from "../../api/go-json.ts";
+import { goJson } from "../../api/json/go-json.ts";
 import type { ArraySchema } from "../../schema/schema.ts";
 import { countValues } from "../../schema/value-limit.ts";
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, memberOf } from "../../api/json/json-object.ts";
 
 /**
  * One step of a field path, as in FieldsV1: `f:<name>` is a field, `k:<json>` the keys of a list entry, `v:<json>` the

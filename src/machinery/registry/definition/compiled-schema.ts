@@ -7,8 +7,8 @@ import { compileProtobuf } from "../../schema/protobuf/protobuf.ts";
 import type { ProtobufCodec } from "../../schema/protobuf/protobuf.ts";
 import type { ObjectSchema, Field, Schema } from "../../schema/schema.ts";
 import type { FieldError } from "../../api/validation/field-error.ts";
-import { isJsonObject } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { compileInexactIntegers } from "../writes/inexact-integers.ts";
 
 /** A schema with everything that is computed from it. Each part is computed at its first use, so that the start does not wait, and kept. */

@@ -1,9 +1,9 @@
 import { tooLarge } from "../../api/api-error.ts";
 import { maximumFaults } from "../../api/validation/field-error.ts";
-import { shortened } from "../../api/format-value.ts";
+import { shortened } from "../../api/text/format-value.ts";
 import { PatchedDocument, parseJsonPointer } from "./patched-document.ts";
 import type { PatchedValue } from "./patched-document.ts";
-import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf } from "../../api/json/json-object.ts";
 import { maximumJsonDepth, numberLiteralAt, positionOfMember } from "../../schema/json-reader.ts";
 import type { MemberPlace } from "../../schema/json-reader.ts";
 import { parseExactly } from "../../schema/parse-json.ts";

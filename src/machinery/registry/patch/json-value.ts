@@ -1,5 +1,5 @@
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, memberOf } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 
 /**
  * Whether two JSON values are equal, ignoring the order of members, and members that are undefined, which JSON leaves out.

@@ -1,6 +1,6 @@
 import { badRequest, tooLarge } from "../../api/api-error.ts";
-import { isJsonObject, jsonTypeName, memberOf } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { hasDirective, listWithoutDirectives, patchDirective, withoutServerSetFields } from "./patch-strategy.ts";
 import type { ListStrategy } from "./patch-strategy.ts";
 import { patchDoesNotApply } from "./patch-error.ts";

@@ -1,7 +1,7 @@
-import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json/json-object.ts";
 import { maximumJsonDepth, numberLiteralAt, setNumberLiteral } from "../../schema/json-reader.ts";
 import { isDeeperThan } from "./json-value.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { invalidMergePatch, patchDoesNotApply, undecodablePatch } from "./patch-error.ts";
 
 export type MergePatch = Readonly<JsonObject>;

@@ -1,8 +1,8 @@
 import { ApiError, badRequest, invalid } from "../../api/api-error.ts";
 import { invalidValue } from "../../api/validation/field-error.ts";
-import { shortened } from "../../api/format-value.ts";
-import { isJsonObject, memberOf } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { shortened } from "../../api/text/format-value.ts";
+import { isJsonObject, memberOf } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { isInt64 } from "../../schema/conversion-fault.ts";
 
 /** The longest fault in a message. Strict decoding joins up to a hundred faults into one sentence. */

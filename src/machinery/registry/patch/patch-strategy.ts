@@ -1,5 +1,5 @@
-import { isJsonObject, setMember } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, setMember } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import type { ArraySchema, Schema } from "../../schema/schema.ts";
 
 /** The name of the member that says how to treat its object. */

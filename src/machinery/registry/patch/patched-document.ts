@@ -1,6 +1,6 @@
 import { tooLarge } from "../../api/api-error.ts";
-import { isJsonObject, memberOf, setMember } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, memberOf, setMember } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { copyNumberLiterals, maximumJsonDepth, numberLiteralAt, setNumberLiteral } from "../../schema/json-reader.ts";
 import { operationFailed } from "./patch-error.ts";
 

@@ -1,8 +1,8 @@
 import { badRequest } from "../../api/api-error.ts";
 import { memberSchemaOf } from "../../schema/schema.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { isJsonObject, jsonTypeName, memberOf, setMember } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { maximumJsonDepth } from "../../schema/json-reader.ts";
 import { isDeeperThan } from "./json-value.ts";
 import { mergeList, orderList, RepeatedEntries, requireOneKind } from "./merge-list.ts";

@@ -1,5 +1,5 @@
 import { badRequest } from "../../api/api-error.ts";
-import { shortened } from "../../api/format-value.ts";
+import { shortened } from "../../api/text/format-value.ts";
 import { JsonSyntaxError } from "../../schema/json-reader.ts";
 import { parseJsonBytes } from "../../schema/parse-json.ts";
 

@@ -1,6 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
-import { goQuoted } from "../../api/format-value.ts";
+import { goQuoted } from "../../api/text/format-value.ts";
 import { fieldMatcher, requiredFieldValue } from "../../api/selectors/field-selector.ts";
 import type { FieldSelector } from "../../api/selectors/field-selector.ts";
 import { labelMatcher } from "../../api/selectors/label-selector.ts";

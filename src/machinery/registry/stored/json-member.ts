@@ -1,4 +1,4 @@
-import { quote, comma } from "../../api/json-codes.ts";
+import { quote, comma } from "../../api/json/json-codes.ts";
 import { endOfString, endOfValue } from "../../schema/end-of-value.ts";
 
 /**

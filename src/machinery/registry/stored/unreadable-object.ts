@@ -1,6 +1,6 @@
 import { ApiError } from "../../api/api-error.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { StoredObject } from "./stored-object.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { badRequest } from "../../api/api-error.ts";
-import { NamedText } from "../../api/format-value.ts";
+import { NamedText } from "../../api/text/format-value.ts";
 import { invalidValue, notSupported } from "../../api/validation/field-error.ts";
 import { deleteOptionsSchema } from "../../schema/meta-schemas.ts";
 import { TypeMismatch } from "../../schema/decode-faults.ts";

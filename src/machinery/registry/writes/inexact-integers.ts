@@ -1,6 +1,6 @@
 import { invalidValue } from "../../api/validation/field-error.ts";
 import type { FieldError } from "../../api/validation/field-error.ts";
-import { isJsonObject } from "../../api/json-object.ts";
+import { isJsonObject } from "../../api/json/json-object.ts";
 import type { Schema } from "../../schema/schema.ts";
 
 /** Finds the faults of a value at a path. */

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { badRequest, notFound } from "../../api/api-error.ts";
-import { goQuoted, shortened } from "../../api/format-value.ts";
+import { goQuoted, shortened } from "../../api/text/format-value.ts";
 import { pathSegmentFaults } from "../../api/validation/name-validation.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { GroupResource } from "../../api/resource-type.ts";

@@ -1,5 +1,5 @@
-import { setMember } from "../../api/json-object.ts";
-import type { JsonObject } from "../../api/json-object.ts";
+import { setMember } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
 import { JsonSyntaxError } from "../json-reader.ts";
 import { parseJson } from "../parse-json.ts";
 import { scalarCodecs } from "./protobuf-scalar.ts";

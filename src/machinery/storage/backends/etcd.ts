@@ -36,7 +36,7 @@ import {
   isWithoutFence,
 } from "../etcd/etcd-errors.ts";
 import { asError } from "../../api/thrown-error.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { checkKey, checkKeys } from "../check-key.ts";
 import { everyKey } from "../key-range.ts";

@@ -1,7 +1,7 @@
 import { getLastVersion } from "lmdb";
 import type { Database, RootDatabase } from "lmdb";
-import { jsonFields } from "../../api/json-object.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { jsonFields } from "../../api/json/json-object.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 
 /** Format 1 has no checksums. The first write into a store of format 1 converts it to format 2. */
 const formatVersion = 2;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { getLastVersion } from "lmdb";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { answerAt } from "../answer-at.ts";
 import { StoreDamaged, WriteAbandoned, isExpected } from "../store.ts";
 import type { Change, Entry, WriteRequest, WriteResult } from "../store.ts";

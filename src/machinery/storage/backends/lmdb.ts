@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { isTurnOver } from "../../scheduling/request-turn.ts";
 import { RevisionCompacted, RevisionInFuture, StoreDamaged, storeClosed } from "../store.ts";
 import type {

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { commitFailure } from "./lmdb-commit-failure.ts";
 import { counterOf, freeReaders } from "./lmdb-environment.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";

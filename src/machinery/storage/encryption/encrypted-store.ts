@@ -2,7 +2,7 @@ import { prefixRange, singleKeyRange } from "../key-range.ts";
 import { messageOf } from "../../api/thrown-error.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { LongWork } from "../../scheduling/long-work.ts";
 import { RevisionCompacted, StoreUnavailable } from "../store.ts";
 import type {

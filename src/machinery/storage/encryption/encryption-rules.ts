@@ -1,4 +1,4 @@
-import { openBrace } from "../../api/json-codes.ts";
+import { openBrace } from "../../api/json/json-codes.ts";
 import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { identity, UndecryptableValue } from "./value-transformer.ts";

@@ -1,4 +1,4 @@
-import { openBrace } from "../../api/json-codes.ts";
+import { openBrace } from "../../api/json/json-codes.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 
 /** Encrypts and decrypts values with one key, or leaves them as they are. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../api/thrown-error.ts";
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { StoreUnavailable, WriteOutcomeUnknown, storeClosed } from "../store.ts";
 import { decodeStatus } from "./etcd-messages.ts";
 import { etcdMethods } from "./etcd-methods.ts";

@@ -1,4 +1,4 @@
-import { noBytes } from "../../api/no-bytes.ts";
+import { noBytes } from "../../api/bytes/no-bytes.ts";
 import { ProtobufError, ProtobufReader, ProtobufWriter } from "../../schema/protobuf/protobuf-wire.ts";
 import type { EtcdRange } from "./key-space.ts";
 

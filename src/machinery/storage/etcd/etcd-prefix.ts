@@ -1,4 +1,4 @@
-import { parseJsonObject } from "../../api/json-object.ts";
+import { parseJsonObject } from "../../api/json/json-object.ts";
 import { TransactionsUnsupported } from "../store.ts";
 import type { MakeEtcdCall } from "./etcd-client.ts";
 import { decodeRange, decodeSwap, decodeTransaction, encodeFirst, encodeRange, encodeSwap } from "./etcd-messages.ts";

@@ -1,4 +1,4 @@
-import { shortened } from "../../api/format-value.ts";
+import { shortened } from "../../api/text/format-value.ts";
 import type { Profile } from "../../api/names.ts";
 import { byteOrdered } from "../byte-ordered.ts";
 import { keyAfter } from "../key-range.ts";

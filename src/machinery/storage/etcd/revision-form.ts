@@ -1,4 +1,4 @@
-import { openBrace } from "../../api/json-codes.ts";
+import { openBrace } from "../../api/json/json-codes.ts";
 import type { Change, Entry } from "../store.ts";
 import type { KeyValue, WatchEvent } from "./etcd-messages.ts";
 

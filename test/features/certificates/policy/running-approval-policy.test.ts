@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
-import { maximumShownLength } from "../../../../src/machinery/api/format-value.ts";
+import { maximumShownLength } from "../../../../src/machinery/api/text/format-value.ts";
 import { encodeElement, encodeObjectIdentifier, encodeSequence } from "../../../../src/pki/der/der-writer.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { extendedKeyUsages, oids } from "../../../../src/pki/der/object-identifiers.ts";

@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { after, before, describe, it } from "node:test";
 import { csrApproving } from "../../../../src/features/certificates/requests/csr-approving.ts";
 import type { Handler } from "../../../../src/machinery/api/http-message.ts";
-import { jsonFields } from "../../../../src/machinery/api/json-object.ts";
+import { jsonFields } from "../../../../src/machinery/api/json/json-object.ts";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { ManualTime } from "../../../manual-time.ts";
 import { runLoop } from "../../../run-loop.ts";

@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
-import { parseJsonObject } from "../../../../machinery/api/json-object.ts";
-import type { JsonObject } from "../../../../machinery/api/json-object.ts";
+import { parseJsonObject } from "../../../../machinery/api/json/json-object.ts";
+import type { JsonObject } from "../../../../machinery/api/json/json-object.ts";
 import { messageOf } from "../../../../machinery/api/thrown-error.ts";
 import { LongWork } from "../../../../machinery/scheduling/long-work.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";

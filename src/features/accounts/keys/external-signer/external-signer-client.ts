@@ -1,4 +1,4 @@
-import { noBytes } from "../../../../machinery/api/no-bytes.ts";
+import { noBytes } from "../../../../machinery/api/bytes/no-bytes.ts";
 import { GrpcError, grpcStatus, grpcStatusName } from "../../../../machinery/grpc/grpc-error.ts";
 import { unaryClient } from "../../../../machinery/grpc/grpc-channel.ts";
 import type { OutsideKeyObserver } from "../../../../machinery/keys/outside-keys.ts";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { serviceUnavailable } from "../../../../machinery/api/api-error.ts";
 import { millisecondsSince } from "../../../../machinery/api/clock.ts";
 import type { Clock } from "../../../../machinery/api/clock.ts";
-import { shortened } from "../../../../machinery/api/format-value.ts";
+import { shortened } from "../../../../machinery/api/text/format-value.ts";
 import { OutageReport } from "../../../../machinery/logging/outage-report.ts";
 import { rateLimitedReport } from "../../../../machinery/logging/rate-limited-report.ts";
 import { GrpcError, grpcStatus, grpcStatusName } from "../../../../machinery/grpc/grpc-error.ts";

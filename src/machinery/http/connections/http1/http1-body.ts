@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { bodyTooLarge } from "../../../api/api-error.ts";
-import { ByteAccumulator } from "../../../api/byte-accumulator.ts";
+import { ByteAccumulator } from "../../../api/bytes/byte-accumulator.ts";
 import { incompleteBody } from "../exchange.ts";
 import type { RequestBodyReader } from "../exchange.ts";
 import { takeBody } from "./node-http.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { noBytes } from "../../../api/no-bytes.ts";
+import { noBytes } from "../../../api/bytes/no-bytes.ts";
 import { unaryClient } from "../../../grpc/grpc-channel.ts";
 import {
   decodeDecryptAnswer,

@@ -1,4 +1,4 @@
-import { noBytes } from "../../../api/no-bytes.ts";
+import { noBytes } from "../../../api/bytes/no-bytes.ts";
 import { ProtobufReader, ProtobufWriter } from "../../../schema/protobuf/protobuf-wire.ts";
 
 /**

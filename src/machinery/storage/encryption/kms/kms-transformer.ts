@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { shortened } from "../../../api/format-value.ts";
+import { shortened } from "../../../api/text/format-value.ts";
 import { messageOf } from "../../../api/thrown-error.ts";
 import { millisecondsSince } from "../../../api/clock.ts";
 import type { Clock } from "../../../api/clock.ts";

@@ -1,4 +1,4 @@
-import { unprintableInDocument } from "./unprintable-characters.ts";
+import { unprintableInDocument } from "../text/unprintable-characters.ts";
 
 /** Escapes unprintable characters as strings of JSON do. The value stays the same. */
 export const escapedInJson = (json: string): string =>

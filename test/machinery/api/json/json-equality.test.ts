@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { isSemanticallyEqual } from "../../../src/machinery/api/json-equality.ts";
-import { parseExactly } from "../../../src/machinery/schema/parse-json.ts";
+import { isSemanticallyEqual } from "../../../../src/machinery/api/json/json-equality.ts";
+import { parseExactly } from "../../../../src/machinery/schema/parse-json.ts";
 
 describe("two JSON values", () => {
   it("are the same as themselves, and as their copy with keys in another order", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { splitLines } from "../../../src/machinery/api/split-lines.ts";
+import { splitLines } from "../../../../src/machinery/api/bytes/split-lines.ts";
 
 suite("Lines of bytes that come in parts", () => {
   test("a line may begin in one part and end in a later one, and a part may hold several", async () => {

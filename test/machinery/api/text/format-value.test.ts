@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { formatValue, NamedText } from "../../../src/machinery/api/format-value.ts";
+import { formatValue, NamedText } from "../../../../src/machinery/api/text/format-value.ts";
 
 describe("a value in a fault", () => {
   const text = '<a>&"\u0001é\u2028';

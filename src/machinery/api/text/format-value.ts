@@ -1,5 +1,5 @@
-import { goJson } from "./go-json.ts";
-import { isJsonObject } from "./json-object.ts";
+import { goJson } from "../json/go-json.ts";
+import { isJsonObject } from "../json/json-object.ts";
 
 /** Errors show at most this much of a caller's value, in UTF-16 units. A certificate request fits. */
 export const maximumShownLength = 4096;

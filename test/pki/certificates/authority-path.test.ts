@@ -61,7 +61,7 @@ describe("the file of a CA below an offline root", () => {
     assert.equal(namesOf(load(policy, policy, rootNamed("root")).anchors), "policy < root");
   });
 
-  it("ends where two CAs vouch for each other", () => {
+  it("ends where two CAs certify each other", () => {
     const [one, other] = [rootNamed("one"), rootNamed("other")];
     const signedBy = (issuer: CertificateAuthority, { certificate, privateKey }: CertificateAuthority) => ({
       ...below(issuer, certificate.subject.commonName, { publicKey: certificate.publicKey, maxPathLength: 9 }),

@@ -144,7 +144,7 @@ describe("verifyChain", () => {
     assert.equal(reasonFor(issue(renewed, "leaf"), { intermediates }), "leaf < root < root");
   });
 
-  it("goes round no circle of CAs that vouch for each other", () => {
+  it("follows no circle of CAs that certify each other", () => {
     const circle = ["a", "b", "c"].map((name) => intermediate(root, name));
     const intermediates = circle.flatMap((issuer) =>
       circle
@@ -175,7 +175,7 @@ describe("verifyChain", () => {
     assert.equal(lengthBelow(path[9]), 1, "refused");
   });
 
-  it("checks no signature with a key that no root vouches for", () => {
+  it("checks no signature with a key that no root has certified", () => {
     const asRoot = { subject: { commonName: "root" } };
     const strangers = [1, 2, 3].map(() => intermediate(root, "root", asRoot));
     const leaf = issue(strangers[0] ?? root, "leaf");

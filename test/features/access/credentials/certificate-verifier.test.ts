@@ -25,7 +25,7 @@ function scene() {
 }
 
 describe("the certificate of a client", () => {
-  it("is trusted when a root vouches for it, directly or through certificates that the client sends", () => {
+  it("is trusted when a root has certified it, directly or through certificates that the client sends", () => {
     const { reasonFor } = scene();
     assert.equal(reasonFor([newCertificate(authority)]), "trusted");
     assert.notEqual(reasonFor([newCertificate(other)]), "trusted");

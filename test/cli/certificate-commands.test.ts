@@ -164,7 +164,7 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     assert.equal((await scene.requests.get("other")).status.conditions?.[0]?.reason, "Meant");
   });
 
-  it("approve or deny several requests, and go on after one that cannot be decided any more", async () => {
+  it("approve or deny several requests, and continue after one that cannot be decided any more", async () => {
     for (const name of ["one", "two", "three"]) {
       await scene.request({ name, signerName: signerNames.apiserverClient(names), commonName: "somebody" });
     }

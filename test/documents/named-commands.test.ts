@@ -92,7 +92,7 @@ describe("the pages", () => {
     const faults = pages
       .filter((page) => !pagesOfOtherFlags.test(page))
       .flatMap((page) =>
-        // A flag that goes on with another character stands for several, as in `--requestheader-*`.
+        // A flag that continues with another character stands for several, as in `--requestheader-*`.
         [...withoutBlocks(read(page)).matchAll(/`(--[a-z][a-z0-9-]*[a-z0-9])(?=[`= \n])/g)]
           .map(([, flag = ""]) => flag)
           .filter((flag) => !allFlags.has(flag) && !flagsOfOthers.has(flag))

@@ -141,7 +141,7 @@ export class Reader {
 
   /** Waits until so many events have arrived. Fails when the watch ends before, and after a minute. */
   async until(count: number): Promise<this> {
-    const tooLate = AbortSignal.timeout(60_000); // goes on in a test that stops setTimeout
+    const tooLate = AbortSignal.timeout(60_000); // continues in a test that stops setTimeout
     const fail = (): void => this.#changed.reject(new Error(`${this.#arrived(count)} within a minute`));
     tooLate.addEventListener("abort", fail);
     try {

@@ -33,7 +33,7 @@ describe("the certificate manager", () => {
     assert.equal(scene.failures, 0);
   });
 
-  it("lets everything else go on while its RSA key is made", async (context) => {
+  it("lets everything else continue while its RSA key is made", async (context) => {
     const scene = new SigningScene(context);
     scene.start({ ...wanted, keyType: "RSA 4096" });
     await turn();
@@ -725,7 +725,7 @@ describe("the certificate manager", () => {
     assert.equal(manager.status.pendingRequest, undefined);
   });
 
-  it("looks at its state when it is told to, and goes on with a request that waits", async (context) => {
+  it("looks at its state when it is told to, and continues with a request that waits", async (context) => {
     const scene = new SigningScene(context);
     const manager = await started(scene);
     scene.isRefused = true;

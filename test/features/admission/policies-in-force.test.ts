@@ -926,7 +926,7 @@ describe("a policy in force that can't be read any more", () => {
   before(async () => void (scene = await PolicyScene.start({ store })));
   after(() => scene.stop());
 
-  it("goes on refusing writes when the server has to load all policies again", async () => {
+  it("continues to refuse writes when the server has to load all policies again", async () => {
     await scene.policy("never", { matchConstraints: matching(["configmaps"]), validations: [{ expression: "false" }] });
     const { entries } = await store.range(everyKey);
     const keys = entries.map(({ key }) => key).filter((key) => key.includes("validatingadmission"));

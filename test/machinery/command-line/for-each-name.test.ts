@@ -21,21 +21,21 @@ describe("the work of a command for each of several names", () => {
   }
   const missing = notFound({ group: "", resource: "roles" }, "a");
 
-  it("goes on after a name that the server refuses, and throws the refusal", async () => {
+  it("continues after a name that the server refuses, and throws the refusal", async () => {
     assert.deepEqual(await outcomeOf({ a: missing }), { tried: ["a", "b", "c"], thrown: missing });
   });
 
-  it("goes on after a refusal that was explained", async () => {
+  it("continues after a refusal that was explained", async () => {
     const explained = new CommandFailure("there is no a", { exit: "refused", cause: missing });
     assert.deepEqual(await outcomeOf({ a: explained }), { tried: ["a", "b", "c"], thrown: explained });
   });
 
-  it("goes on after a name whose wait is over", async () => {
+  it("continues after a name whose wait is over", async () => {
     const pending = new CommandFailure("a has no certificate yet", { exit: "pending" });
     assert.deepEqual(await outcomeOf({ a: pending }), { tried: ["a", "b", "c"], thrown: pending });
   });
 
-  it("goes on after a name that was not confirmed", async () => {
+  it("continues after a name that was not confirmed", async () => {
     const unconfirmed = new UsageError("a is not approved");
     assert.deepEqual(await outcomeOf({ a: unconfirmed }), { tried: ["a", "b", "c"], thrown: unconfirmed });
   });

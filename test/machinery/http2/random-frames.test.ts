@@ -21,7 +21,7 @@ const random: fc.Arbitrary<RawFrame> = fc.record({
 });
 
 describe("whatever frames a client sends, an HTTP/2 session", () => {
-  it("goes on, or ends with a reason, and closes each stream once", () =>
+  it("continues, or ends with a reason, and closes each stream once", () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.oneof({ weight: 5, arbitrary: valid }, { weight: 1, arbitrary: random }), { maxLength: 60 }),

@@ -20,7 +20,7 @@ describe("keys in groups", () => {
     assert.deepEqual([[...keys.of("a")], keys.has("a"), keys.has("b"), keys.has("c")], [["2"], true, false, false]);
   });
 
-  it("come in an iteration that goes on while they are added", () => {
+  it("come in an iteration that continues while they are added", () => {
     const keys = new GroupedKeys();
     keys.add("a", "1");
     const seen = [];

@@ -76,7 +76,7 @@ class Scene {
   }
 }
 
-/** Every promise that can go on has. */
+/** Every promise that can continue has done so. */
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 30; turn++) await Promise.resolve();
 };

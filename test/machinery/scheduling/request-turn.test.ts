@@ -27,7 +27,7 @@ describe("the turns of long requests", () => {
     const { promise: other, resolve } = Promise.withResolvers<void>();
     const run = async (name: string): Promise<void> => {
       await requestTurn(named("alice"));
-      for (const step of ["begins", "goes on", "waits"]) {
+      for (const step of ["begins", "continues", "waits"]) {
         order.push(`${name} ${step}`);
         await Promise.resolve();
       }
@@ -36,12 +36,12 @@ describe("the turns of long requests", () => {
       order.push(`${name} ends`);
     };
     await Promise.all([run("one"), run("two")]);
-    const steps = (name: string): string[] => ["begins", "goes on", "waits"].map((step) => `${name} ${step}`);
+    const steps = (name: string): string[] => ["begins", "continues", "waits"].map((step) => `${name} ${step}`);
     assert.deepEqual(order.slice(0, 6), [...steps("one"), ...steps("two")]);
     assert.equal(order.length, 8);
   });
 
-  it("are interrupted when they are over, and go on before others begin", async (t) => {
+  it("are interrupted when they are over, and continue before others begin", async (t) => {
     await nextTurn(); // the turns of other tests end
     takeTurnForEachLook(t);
     const order: string[] = [];
@@ -50,10 +50,10 @@ describe("the turns of long requests", () => {
       order.push(`${name} begins`);
       setImmediate(() => order.push("another"));
       await pauseInTurn();
-      order.push(`${name} goes on`);
+      order.push(`${name} continues`);
     };
     await Promise.all([run("one"), run("two")]);
-    assert.deepEqual(order, ["one begins", "another", "one goes on", "two begins", "another", "two goes on"]);
+    assert.deepEqual(order, ["one begins", "another", "one continues", "two begins", "another", "two continues"]);
   });
 
   it("are every other one where requests of addresses wait, which take turns too", async (t) => {

@@ -82,7 +82,7 @@ async function followed(): Promise<Followed> {
 }
 
 describe("a feed of the store's changes", () => {
-  it("whose watch cannot take a change goes on after a load that has it", async () => {
+  it("whose watch cannot take a change continues after a load that has it", async () => {
     const { store, follower } = await followed();
     store.isSilent = true;
     await put(store, "/things/a", "1");
@@ -95,7 +95,7 @@ describe("a feed of the store's changes", () => {
   });
 
   for (const seconds of [0, 6]) {
-    it(`whose watch meets a damaged write after ${seconds} s says so, and goes on after a load that has what can be read`, async (context) => {
+    it(`whose watch meets a damaged write after ${seconds} s says so, and continues after a load that has what can be read`, async (context) => {
       const { store, follower, told, untilTold } = await followed();
       store.isSilent = true;
       await put(store, "/things/a", "1");

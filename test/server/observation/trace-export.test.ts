@@ -251,7 +251,7 @@ describe("traces for a collector", () => {
     await end();
   });
 
-  it("go on after an answer that changes the protocol", async () => {
+  it("continue after an answer that changes the protocol", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     answer = (_request, response) => {
       answer = takes;

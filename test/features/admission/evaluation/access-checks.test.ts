@@ -12,7 +12,7 @@ describe("an expression that asks authorizers", () => {
     });
     const user = { username: "ada", groups: [], extra: {} };
     const question = (verb: string): AuthorizationAttributes => ({ kind: "path", user, verb, path: "/metrics" });
-    // An expression goes on after a question that fails: the other side of an "or" may hold.
+    // An expression continues after a question that fails: the other side of an "or" may hold.
     const answered = (verb: string): string => {
       try {
         return checks.check(question(verb)).decision;

@@ -412,7 +412,7 @@ describe("a signer of --signer-config", () => {
     const scene = await start(settings, { dataDirectory });
     await scene.request(serving);
     await scene.approve("web");
-    // The server's own signers go on.
+    // The server's own signers continue.
     await scene.obtain({ name: "alice", signerName: signerNames.apiserverClient(scene.names), commonName: "alice" });
     assert.deepEqual(readdirSync(elsewhere), []);
     await server?.stop();

@@ -78,7 +78,7 @@ test("cluster-info has a signature of each bootstrap token that may sign, and of
   assert.deepEqual(await clusterInfoWhen((data) => !("jws-kubeconfig-joshua" in data)), { kubeconfig: "" });
 });
 
-test("requests go on while cluster-info is signed with many tokens", async (t) => {
+test("requests continue while cluster-info is signed with many tokens", async (t) => {
   const tokens = 200;
   const quiet = await startTestServer({ settings: { controllers: false } });
   const secrets = quiet.client.resource(references.secrets, "platform-system");

@@ -530,7 +530,7 @@ describe("a transport that shares one connection of HTTP/2", () => {
     await assert.rejects(readText(watch.body), /in time/);
   });
 
-  it("goes on with a connection on which a caller wants no answer any more", async (context) => {
+  it("continues with a connection on which a caller wants no answer any more", async (context) => {
     const { transport, sessions } = await start(context, (stream, path) => {
       if (path !== "/silent") answer(stream, path);
     });

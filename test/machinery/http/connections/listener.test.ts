@@ -116,7 +116,7 @@ describe("the listener", () => {
     });
   });
 
-  it("goes on with a connection after an answer that came before the body, up to four times as long as one may be", () =>
+  it("continues with a connection after an answer that came before the body, up to four times as long as one may be", () =>
     withListener({ limits: { bodyBytes: 25_000 } }, async (port) => {
       const socket = await openTls(port);
       socket.write("POST /first HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n");
@@ -371,7 +371,7 @@ describe("the listener", () => {
       session.destroy();
     }));
 
-  it("answers a head that goes on far beyond the bound", () =>
+  it("answers a head that continues far beyond the bound", () =>
     withListener({}, async (port) => {
       const head = `GET /?${"a&".repeat(1_000_000)} HTTP/1.1\r\nHost: h\r\n\r\n`;
       assert.match(await sendRaw(port, head), /^HTTP\/1\.1 431 /);

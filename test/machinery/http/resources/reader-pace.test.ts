@@ -22,7 +22,7 @@ class Timers {
 describe("the pace of a watch's reader", () => {
   const timers = new Timers();
 
-  it("lets the watch wait until the reader has read, and then go on", async () => {
+  it("lets the watch wait until the reader has read, and then continue", async () => {
     let bytes = 1024 * 1024;
     const pace = new ReaderPace({ waitingBytes: () => bytes, schedule: timers.schedule });
     assert.equal(pace.untilRead(), undefined);

@@ -70,7 +70,7 @@ test("a follower starts anew when an object becomes readable that could not be d
   assert.deepEqual(heard, ["loaded", "put toy-3", "loaded"]);
 });
 
-test("a follower goes on when an object was damaged in the store while the cache had to reload", async () => {
+test("a follower continues when an object was damaged in the store while the cache had to reload", async () => {
   const store = new ForgetfulStore();
   const { registry, add } = await toyBox({ store, feed: new ChangeFeed({ store, replayLength: 0 }) });
   const { key, revision } = await add("ball");

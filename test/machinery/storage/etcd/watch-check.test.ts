@@ -147,7 +147,7 @@ describe("the comparison of a watch with the keys of etcd", () => {
     assert.equal(await lossesWith(now), 0);
   });
 
-  it("finds nothing after a look that failed, or whose pages did not go on, and goes on from there", async () => {
+  it("finds nothing after a look that failed, or whose pages did not continue, and continues from there", async () => {
     const { add, lossesWith, lookInVain } = await openCheck();
     await lookInVain();
     add([put("/e", 17)], 17);

@@ -109,11 +109,11 @@ export function connectionAccepted(): void {
 
 function mustEndTurn(startedAt: number): boolean {
   const now = performance.now();
-  if (now - startedAt < turnMilliseconds) {
-    return now - acceptedAt < turnMilliseconds && now - usedUpAt < turnMilliseconds;
+  if (now - startedAt >= turnMilliseconds) {
+    usedUpAt = now;
+    return true;
   }
-  usedUpAt = now;
-  return true;
+  return now - acceptedAt < turnMilliseconds && now - usedUpAt < turnMilliseconds;
 }
 
 /** Whether work that began at `startedAt` has lasted as long as a turn, and has to wait for the next. */

@@ -1,4 +1,4 @@
-import { goQuoted, shortened } from "../../../machinery/api/format-value.ts";
+import { goQuoted, shortened } from "../../../machinery/api/text/format-value.ts";
 import { duplicate, invalidValue } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";

@@ -1,7 +1,7 @@
 import { duplicate, forbiddenField, invalidValues, required } from "../../../machinery/api/validation/field-error.ts";
 import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
 import { dnsLabelFaults } from "../../../machinery/api/validation/name-validation.ts";
-import type { Volume } from "./pod-schema.ts";
+import type { Volume } from "./schema/pod-schema.ts";
 
 /** The sources of a volume, in the order in which upstream validates them. */
 const sources = [

@@ -698,6 +698,15 @@ describe("the documents of the API", () => {
       assert.ok(paths.includes(path), path);
   });
 
+  it("are at their own paths only", async () => {
+    const { send } = serverWith();
+    for (const path of ["/version", "/metrics", "/healthz", "/readyz", "/openapi/v2", "/index.html"]) {
+      for (const other of [`${path}x`, path.slice(0, -1), `${path}//`, `/${path}`]) {
+        assert.equal((await send(`GET ${other}`)).status, 404, other);
+      }
+    }
+  });
+
   it("answer every method where upstream's handlers do not look at it", async () => {
     const { send } = serverWith();
     const group = "/apis/certificates.platform.io";

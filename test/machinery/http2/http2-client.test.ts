@@ -199,6 +199,7 @@ describe("an HTTP/2 client", () => {
     answer({ type: frameTypes.goAway, payload });
     assert.equal((await second).failure?.isUnprocessed, true);
     assert.equal(client.isOpen, false);
+    assert.equal((await send(client)).failure?.isUnprocessed, true);
     answer({
       type: frameTypes.headers,
       flags: flags.endHeaders | flags.endStream,

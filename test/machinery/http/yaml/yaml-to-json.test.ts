@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Document, Scalar } from "yaml";
+import { Document, Lexer, Scalar } from "yaml";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import { writeYaml } from "../../../../src/machinery/http/yaml/write-yaml.ts";
 import { YamlFault, yamlToJson, yamlToJsonInTurns } from "../../../../src/machinery/http/yaml/yaml-to-json.ts";
@@ -151,6 +151,7 @@ describe("YAML", () => {
       "16",
       ...names.filter((name) => !/^1?[16]$/.test(name)),
     ]);
+    assert.equal(yamlToJson("0.0: a\n-0.0: b\n"), '{"0":"a",\n"-0":"b"}');
     for (const key of ["~", "[a]", "{a: b}"]) refuses(`? ${key}\n: 0\n`);
   });
 
@@ -261,6 +262,15 @@ describe("YAML", () => {
     assert.equal(parse.mock.callCount(), 0);
     assert.equal(yamlToJson(nested(1000)), nested(1000));
     assert.equal(parse.mock.callCount(), 1);
+  });
+
+  it("with more than a thousand open brackets is refused before it is parsed, which takes time with the square of them", (t) => {
+    const lex = t.mock.method(Lexer.prototype, "lex");
+    const nested = (depth: number): string => `a: ${"[{".repeat(depth / 2)}`;
+    refuses(nested(1026), /nested too deeply$/);
+    assert.equal(lex.mock.callCount(), 0);
+    refuses(nested(1024));
+    assert.equal(lex.mock.callCount(), 1);
   });
 
   it("says of nesting for which the call stack has no room that it is too deep", () => {

@@ -71,6 +71,11 @@ describe("written YAML", () => {
     assert.equal(writeYaml({ x: { "a\nb": { c: 1 } } }), "x:\n  ? |-\n    a\n    b\n  : c: 1\n");
   });
 
+  it("sorts keys by their characters, also those that are two UTF-16 units", () => {
+    const [digit, letter] = ["\u{1d7ff}", "\u{1d400}"]; // a digit, and a letter: they begin with the same unit
+    assert.equal(writeYaml({ [letter]: 1, [digit]: 2 }), '"\\U0001D7FF": 2\n"\\U0001D400": 1\n');
+  });
+
   it("has its members in one order, whatever members without a value are beside them", () => {
     // Upstream's order has circles: 9 comes before 19, 19 before 1b, and 1b before 9.
     const written = { "1b": 1, "9": 2 };

@@ -107,6 +107,8 @@ function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merge
     const key = listName(directive, orderPrefix);
     ordered.add(key);
     if (!Array.isArray(order)) throw badRequest(formatFaults[orderPrefix]);
+    const list = memberSchemaOf(schema, key);
+    if (list?.type !== "array") throw patchDoesNotApply(`${path}${key} is no list: ${orderPrefix} orders lists`);
     const original = memberOf(merged, key);
     const patched = memberOf(patch, key);
     if ((original !== undefined && !Array.isArray(original)) || (patched !== undefined && !Array.isArray(patched))) {
@@ -114,9 +116,8 @@ function mergeOrderedLists({ patch, schema, path, repeated }: ObjectMerge, merge
       throw badRequest(formatFaults[orderPrefix]);
     }
     if (original === undefined && patched === undefined) continue;
-    const strategy = listStrategy(memberSchemaOf(schema, key));
-    const list = { order, strategy, mergeEntry: mergeObject, path: `${path}${key}`, repeated };
-    setMember(merged, key, orderList({ ...list, original, patch: patched }));
+    const ordering = { order, strategy: listStrategy(list), mergeEntry: mergeObject, path: `${path}${key}`, repeated };
+    setMember(merged, key, orderList({ ...ordering, original, patch: patched }));
   }
   return ordered;
 }

@@ -191,6 +191,8 @@ describe("a strategic merge patch", () => {
       { "$deleteFromPrimitiveList/imagePullSecrets": [{ name: "a" }] },
     ],
     ["values of another type in a deletion list", 422, { metadata: { "$deleteFromPrimitiveList/finalizers": [1] } }],
+    ["the order of a field that there is not", 422, { "$setElementOrder/nothing": [{ name: "a" }] }],
+    ["the order of what is no list", 422, { metadata: { "$setElementOrder/labels": ["a"] } }],
     ["$retainKeys that is no list", 400, { metadata: { $retainKeys: "a" } }],
     ["$retainKeys that misses what is set", 400, { metadata: { $retainKeys: ["labels"], finalizers: ["z"] } }],
   ];

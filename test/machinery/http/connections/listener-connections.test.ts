@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
 import { connect as connectTcp } from "node:net";
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler } from "../../../../src/machinery/api/http-message.ts";
 import { ConnectionRoom } from "../../../../src/machinery/http/connections/connection-room.ts";
@@ -25,6 +31,23 @@ import {
   withListener,
 } from "./listener-scene.ts";
 
+/** The client's side of a TLS connection that sends its first bytes, and gets none of the answer. */
+class HeldBack extends Duplex {
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    super();
+    this.#socket = socket;
+  }
+
+  override _read(): void {}
+
+  override _write(bytes: Buffer, _encoding: string, done: () => void): void {
+    this.#socket.write(bytes);
+    done();
+  }
+}
+
 describe("the listener", () => {
   it("sweeps every second", async (t) => {
     t.mock.timers.enable({ apis: ["setInterval"] });
@@ -38,6 +61,34 @@ describe("the listener", () => {
       }
       assert.equal((await answering).status, 504);
       session.close();
+    });
+  });
+
+  it("keeps nothing of a connection whose client leaves in the handshake", async (t) => {
+    const sockets: WeakRef<object>[] = [];
+    const opened = (message: unknown): void => {
+      const { socket } = message as { readonly socket: object }; // what Node.js publishes in this channel
+      sockets.push(new WeakRef(socket));
+    };
+    subscribe("net.server.socket", opened);
+    t.after(() => unsubscribe("net.server.socket", opened));
+    await withListener({}, async (port) => {
+      const leaves = [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()];
+      for (const leave of leaves) {
+        const socket = connectTcp(port, "127.0.0.1").on("error", () => {});
+        connectTls({ socket: new HeldBack(socket) }).on("error", () => {});
+        await once(socket, "readable");
+        leave(socket.resume());
+      }
+      setFlagsFromString("--expose-gc");
+      const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
+      const areKept = (): boolean => sockets.length < 2 || sockets.some((socket) => socket.deref() !== undefined);
+      // The server notices after a pause that a client has left.
+      for (let tries = 0; tries < 100 && areKept(); tries++) {
+        await turn();
+        collect();
+      }
+      assert.equal(areKept(), false);
     });
   });
 

@@ -89,6 +89,8 @@ function accept(
 }
 
 function noteRefused(socket: Duplex, { refused, context }: Http1Parts): void {
+  // Node.js reports a client that leaves in the handshake while the socket closes: no close event would remove it.
+  if (socket.destroyed) return;
   refused.set(socket, context.tick.seconds);
   socket.once("close", () => refused.delete(socket));
 }

@@ -70,10 +70,12 @@ function patcher<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     if (previous === undefined) throw registry.notFound(request.name);
     patch ??= await parsePatch(registry, request);
     await pauseInTurn();
-    const value = await patch.apply(registry.served.object(previous));
+    const document = registry.served.object(previous);
+    const value = await patch.apply(document);
     await pauseInTurn();
     const duplicateFields = patch.keepsRepeatedMembers === true ? repeatedMembersIn(value) : [];
-    const { object, strictFaults } = fitted(registry, { value, shown: patch.shown, duplicateFields });
+    const { object, strictFaults: found } = fitted(registry, { value, shown: patch.shown, duplicateFields });
+    const strictFaults = found.length === 0 ? found : newFaults(registry, { found, document });
     // Upstream decodes the result of a strategic merge patch from maps, which have no order, and sorts the unknown fields.
     const unknownFields = request.type === "strategic-merge" ? strictFaults.toSorted() : strictFaults;
     reportStrictFaults([...patch.strictFaults, ...unknownFields], { request, shown: patch.shown });
@@ -96,8 +98,8 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const applied = await inTurns(merged(registry, { write, live, configuration }));
     reportRepeatedKeys(repeatedKeys, request);
     await pauseInTurn();
-    const { object, strictFaults } = fitted(registry, { value: applied });
-    reportStrictFaults(strictFaults, { request });
+    // The configuration has no unknown fields: what the result has of them, another version of the server has stored.
+    const { object } = fitted(registry, { value: applied });
     await pauseInTurn();
     if (live === undefined && uid !== "") {
       throw conflict(registry.resource, {
@@ -246,6 +248,20 @@ function fitted<T extends ApiObject>(
     return decodeObject(registry, { value, duplicateFields, reading: shown === undefined ? "parsed" : "converted" });
   } catch (error) {
     if (error instanceof TypeMismatch) throw patchDoesNotApply(error.message, shown);
+    throw error;
+  }
+}
+
+/** The faults of a patched document that it did not have before the patch: another version of the server may know other fields. */
+function newFaults<T extends ApiObject>(
+  registry: ResourceRegistry<T>,
+  { found, document }: { readonly found: readonly string[]; readonly document: ApiObject },
+): readonly string[] {
+  try {
+    const known = new Set(decodeObject(registry, { value: document }).strictFaults);
+    return found.filter((fault) => !known.has(fault));
+  } catch (error) {
+    if (error instanceof TypeMismatch) return found; // the patch has repaired a field of a wrong type
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { createObject } from "../../../../src/machinery/registry/writes/create-o
 import { deleteObject } from "../../../../src/machinery/registry/writes/delete-object.ts";
 import { patchObject } from "../../../../src/machinery/registry/writes/patch-object.ts";
 import { updateObject } from "../../../../src/machinery/registry/writes/update-object.ts";
+import { encodeStored } from "../../../../src/machinery/registry/stored/stored-object.ts";
 import { apiError, toyBox, toyClock, toyRegistry, toys } from "../toy-resource.ts";
 import type { Toy, ToyBox } from "../toy-resource.ts";
 
@@ -349,6 +350,32 @@ describe("a patch", () => {
     assert.equal((await patch(box, text, apply)).isCreated, true);
     await assert.rejects(patch(box, '{"kind":"Toy"}', apply), apiError(400, "invalid object type: /, Kind=Toy"));
     await assert.rejects(patch(await toyBox(), text, { ...apply, subresource: "state" }), apiError(404));
+  });
+
+  it("leaves out a field that another version of the server has stored, and tells only of its own unknown fields", async () => {
+    const own = '{"color":"red","weight":1}';
+    const configuration = `{"kind":"Toy","apiVersion":"toys.example.com/v1","metadata":{"name":"bear"},"color":"red"}`;
+    for (const [type, text, unknown] of [
+      ["apply", configuration],
+      ["merge", '{"color":"red"}'],
+      ["merge", own, 'strict decoding error: unknown field "weight"'],
+      ["strategic-merge", '{"color":"red"}'],
+      ["strategic-merge", own, 'strict decoding error: unknown field "weight"'],
+      ["json", '[{"op":"add","path":"/color","value":"red"}]'],
+    ] as const) {
+      const box = await toyBox();
+      const { key, object: bear, revision } = await box.add("bear");
+      const value = encodeStored({ ...bear, size: 3 } as Toy);
+      await box.store.write({ key, value, expectedRevision: revision, signal: box.caller.signal });
+      const strict = { ...options, fieldValidation: "Strict", fieldManager: "m" };
+      const patching = patch(box, text, { type, options: strict, manager: "m" });
+      if (unknown !== undefined) {
+        await assert.rejects(patching, apiError(422, unknown));
+        continue;
+      }
+      const { object } = await patching;
+      assert.deepEqual([object.object.color, "size" in object.object], ["red", false], type);
+    }
   });
 
   it("of type apply changes the object that another writer has created meanwhile", async () => {

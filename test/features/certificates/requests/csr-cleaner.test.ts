@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { removalTime } from "../../../../src/features/certificates/requests/csr-cleaner.ts";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
+import { rememberIssued } from "../../../../src/features/certificates/requests/issued-text.ts";
 import { timestamp } from "../../../../src/machinery/api/clock.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
 import type { CertificateSigningRequest } from "../../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
-import { newAuthority } from "../certificate-loop-scene.ts";
+import { intermediateOf, newAuthority } from "../certificate-loop-scene.ts";
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
 
 const created = Math.floor(Date.now() / 1000) * 1000;
@@ -42,6 +43,20 @@ describe("the time at which the cleaner removes a request", () => {
     assert.equal(age(request(["Denied"])), 70 * minute);
     assert.equal(age(request(["Approved", "Failed"])), 70 * minute);
     assert.equal(age(request(["Approved"], encodePem("CERTIFICATE", der))), 70 * minute);
+  });
+
+  it("is the end of its certificate, if that is sooner, whether this process has issued it or another signer", () => {
+    const authority = newAuthority("near");
+    const [own, other] = ["own", "other"].map((name) => {
+      const { certificate } = intermediateOf(authority, name, { notAfter: created + 30 * minute });
+      return { certificate, pem: encodePem("CERTIFICATE", certificate.der) };
+    });
+    assert.ok(own !== undefined && other !== undefined);
+    rememberIssued(Buffer.from(own.pem).toString("base64"), own.certificate);
+    for (const { pem } of [own, other]) {
+      assert.equal(age(request(["Approved"], pem)), 30 * minute);
+      assert.equal(age(request(["Approved", "Failed"], pem)), 70 * minute);
+    }
   });
 
   it("does not depend on a certificate that cannot be read", () => {

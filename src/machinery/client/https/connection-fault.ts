@@ -18,13 +18,18 @@ export function connectionFault(error: Error, caSource: CaSource): ConnectionFau
   const url = hasKubeconfig ? "the server's URL in the kubeconfig" : "the server's URL";
   const kind = error.name === "TimeoutError" ? "late" : kinds[code];
   if (kind !== undefined) return { text: kind === "untrusted" ? untrusted(caSource) : texts[kind](url) };
+  // The codes do not say whether the server's certificate or its CA is at fault.
   const clock = `or this machine's clock is wrong (it says ${new Date().toISOString()})`;
   if (code === "CERT_HAS_EXPIRED") {
-    return { text: `its certificate has expired, ${clock}; set the clock, or restart the server, which renews it` };
+    const next =
+      "set the clock, or restart the server: it renews its certificate, and its log says if the CA has expired";
+    return { text: `its certificate or its CA has expired, ${clock}; ${next}` };
   }
   if (code === "CERT_NOT_YET_VALID") {
-    const next = "set the clock, or try again in a minute: a server whose clock was ahead makes a new certificate";
-    return { text: `its certificate is not valid yet, ${clock}; ${next}` };
+    const next =
+      "set the clock, or try again in a minute: a server whose clock was ahead makes a new certificate; " +
+      "its log says if the CA is not valid yet";
+    return { text: `its certificate or its CA is not valid yet, ${clock}; ${next}` };
   }
   if (code === "ERR_PROXY_TUNNEL") {
     const where = hasKubeconfig ? "proxy-url in the kubeconfig, HTTPS_PROXY and NO_PROXY" : "HTTPS_PROXY and NO_PROXY";

@@ -49,6 +49,13 @@ describe("the message about a failed connection", () => {
     );
   });
 
+  it("names the CA too when a certificate is not valid now, because a restart of the server does not renew a CA", () => {
+    const late = textFor("CERT_HAS_EXPIRED", "the kubeconfig");
+    assert.match(late, /^its certificate or its CA has expired, .* its log says if the CA has expired$/);
+    const early = textFor("CERT_NOT_YET_VALID", "the kubeconfig");
+    assert.match(early, /^its certificate or its CA is not valid yet, .* its log says if the CA is not valid yet$/);
+  });
+
   it("says of headers that are too long that the token may be", () => {
     assert.match(connectionFault(headersTooLong(), "the kubeconfig")?.text ?? "", /the token; use another token$/);
   });

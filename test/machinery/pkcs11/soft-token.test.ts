@@ -72,6 +72,17 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
       await jwtVerify(tokenOf((await request()).body), createLocalJWKSet(keySet), { audience: "vault" });
     });
 
+    it("are refused with a PIN in the URI, by the name of the setting and without the PIN", async () => {
+      const [at, uri] = ["cluster-signing-key-file", authorityUri.replace(/pin-source=.*/, "pin-value=1234")];
+      await assert.rejects(
+        startTestServer({ settings: { ...settings, [at]: uri } }),
+        (error) =>
+          error instanceof Error &&
+          error.message.startsWith(`--${at}: it has a PIN (pin-value)`) &&
+          !error.message.includes("1234"),
+      );
+    });
+
     it("sign certificates with the key that stays in the token", async () => {
       const scene = new CertificateScene(server.client);
       const signerName = `${names.domain}/apiserver-client`;

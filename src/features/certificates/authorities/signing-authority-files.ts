@@ -1,13 +1,14 @@
 import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import type { KeyPairFiles } from "../../../machinery/command-line/settings/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
 import { validityFault } from "../../../pki/certificates/authority-path.ts";
 import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import { keyInToken } from "../../../machinery/pkcs11/key-in-token.ts";
-import { isPkcs11Uri, keyNameOfUri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
+import { isPkcs11Uri, keyNameOfUri, parsePkcs11Uri } from "../../../machinery/pkcs11/pkcs11-uri.ts";
 import { parsePrivateKeyPem } from "../../../pki/keys/keys.ts";
 import type { PublicKeyInfo } from "../../../pki/keys/public-key.ts";
 import type { SigningKey } from "../../../pki/keys/signing-key.ts";
@@ -32,6 +33,7 @@ export function openSigningAuthority(
 ): () => SigningAuthority {
   const { certificateFlag, certificateFile, keyFlag, keyFile } = files;
   const isElsewhere = isPkcs11Uri(keyFile);
+  if (isElsewhere) checkUri(keyFlag, keyFile);
   let inToken: SigningKey | undefined;
   const observed = ({ publicKey, sign }: SigningKey): SigningKey => ({
     publicKey,
@@ -69,6 +71,15 @@ export function openSigningAuthority(
     },
     warningOf: faultOf,
   });
+}
+
+/** Throws UsageError for a URI that can't be used. Does not quote the URI: it may have a PIN. */
+function checkUri(flag: string, uri: string): void {
+  try {
+    parsePkcs11Uri(uri);
+  } catch (cause) {
+    throw new UsageError(`--${flag}: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /** Returns the text. Throws PkiError when it has no readable private key. */

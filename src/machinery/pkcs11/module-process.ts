@@ -51,7 +51,16 @@ export class ModuleProcess {
     });
     this.#child.on("close", (code, signal) => {
       const said = this.#errorText.trim().split("\n")[0] ?? "";
-      this.#fail(new Error(`p11-kit ended (${signal ?? `exit ${code}`})${said === "" ? "" : `: ${said}`}`));
+      const how = `${signal ?? `exit ${code}`}${said === "" ? "" : `: ${said}`}`;
+      // p11-kit says nothing about a library that it cannot load, and begins with the version once it has loaded one.
+      const hasNotLoaded = signal === null && !this.#hasVersion;
+      this.#fail(
+        new Error(
+          hasNotLoaded
+            ? `p11-kit cannot load ${modulePath} (${how}); name the vendor's library in module-path, and let this user read it`
+            : `p11-kit ended (${how})`,
+        ),
+      );
     });
     this.#child.stdin.write(Buffer.of(protocolVersion));
     // An idle token must not keep a command running.

@@ -28,7 +28,7 @@ async function examineKeyInToken(uri: string): Promise<Finding> {
   } catch (error) {
     return bad(subject, {
       found: `${name} can't be used: ${messageOf(error)}`,
-      advice: "put the token in, or change the setting",
+      advice: "put the token in, or correct its PIN file or the setting",
     });
   }
 }

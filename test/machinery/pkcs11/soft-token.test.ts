@@ -110,9 +110,14 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
         const findings = await examineServer(config, now);
         return findings
           .filter(({ subject }) => subject === "outside keys")
-          .map(({ state, found }) => `${state} ${found}`);
+          .map(({ state, found, advice }) =>
+            [`${state} ${found}`, advice].filter((one) => one !== undefined).join(": "),
+          );
       };
-      assert.match((await doctor()).join(), /bad pkcs11:token=test;object=ca can't be used: 0 tokens/);
+      assert.match(
+        (await doctor()).join(),
+        /bad pkcs11:token=test;object=ca can't be used: 0 tokens.*: put the token in, or correct its PIN file or the setting/,
+      );
       token.putIn();
       assert.deepEqual((await doctor()).toSorted(), [
         "good pkcs11:token=test;object=ca signs",
@@ -148,12 +153,17 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
     });
   });
 
-  it("a key that is not there, and a PIN that is wrong, keep a server from starting with the reason", async () => {
+  it("a key or a library that is not there, and a PIN that is wrong, keep a server from starting with the reason", async () => {
     const uri = token.import("other", generatePrivateKey("ECDSA P-256"));
     const start = (given: string): Promise<TestServer> =>
       startTestServer({ settings: { "service-account-signing-key-file": given } });
     await assert.rejects(start(uri.replace("other", "nobody")), /no private key with the label or id/);
     await assert.rejects(start(uri.replace("token=test", "token=none")), /its tokens are "test"/);
+    const library = /module-path=[^&]*/;
+    for (const file of [join(token.folder, "nothing.so"), "/bin/sh"]) {
+      const reason = new RegExp(`p11-kit cannot load ${file} \\(exit 1\\); name the vendor's library in module-path`);
+      await assert.rejects(start(uri.replace(library, `module-path=${file}`)), reason);
+    }
     const wrong = join(token.folder, "wrong-pin");
     writeFileSync(wrong, "0000", { mode: 0o600 });
     await assert.rejects(

@@ -91,8 +91,12 @@ export class RotatableAuthority {
     if (reason === undefined) return;
     log.error(
       { authority: this.name, reason },
-      "clients refuse what this CA signs; if this machine's clock is right, replace the CA: signet ca prepare, then signet ca switch --force",
+      `clients refuse what this CA signs; if this machine's clock is right, replace the CA: ${this.#replacing} --force`,
     );
+  }
+
+  get #replacing(): string {
+    return `signet ca prepare ${this.name}, then signet ca switch ${this.name}`;
   }
 
   #read(): RotatedAuthority | undefined {
@@ -134,7 +138,7 @@ export class RotatableAuthority {
       const next =
         state === "replaced"
           ? `end the trust in it: signet ca retire ${this.name} --force`
-          : "start the version before, and replace it there: signet ca prepare, then signet ca switch";
+          : `start the version before, and replace it there: ${this.#replacing}`;
       throw new UsageError(`the CA ${this.name} in the store cannot be used: ${authority.message}; ${next}`, {
         cause: authority,
       });

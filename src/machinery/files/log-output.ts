@@ -47,7 +47,7 @@ export function openLogFile(
     const stats = fstatSync(fd);
     if (!stats.isFile()) return { fd, isFile: false, atomicBytes: pipeChunkBytes };
     keepPrivate(fd, stats);
-    if (isTorn(fd, stats.size)) mend(fd, { size: stats.size, tornLine });
+    if (isTorn(fd, stats.size)) repair(fd, { size: stats.size, tornLine });
     return { fd, isFile: true, atomicBytes: fileChunkBytes };
   } catch (error) {
     closeSync(fd);
@@ -80,7 +80,7 @@ function isTorn(fd: number, size: number): boolean {
   return size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== newline;
 }
 
-function mend(fd: number, { size, tornLine }: { readonly size: number; readonly tornLine: "end" | "remove" }): void {
+function repair(fd: number, { size, tornLine }: { readonly size: number; readonly tornLine: "end" | "remove" }): void {
   try {
     if (tornLine === "end") writeSync(fd, "\n");
     else ftruncateSync(fd, endOfLastWholeLine(fd, size));

@@ -7,27 +7,27 @@ const stepBytes = 64 * 1024;
 export function decodeUtf8(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
   let text = "";
-  for (const part of mendedParts(bytes)) text += part;
+  for (const part of repairedParts(bytes)) text += part;
   return text;
 }
 
 /** What `decodeUtf8` makes of bytes that are not UTF-8, in parts of 64 KiB that are decoded one by one. */
-export function* mendedParts(bytes: Buffer): Generator<string> {
+export function* repairedParts(bytes: Buffer): Generator<string> {
   // An invalid byte becomes three. A part may end with a character of four bytes.
-  const mended = Buffer.allocUnsafe((Math.min(bytes.length, stepBytes) + 3) * 3);
+  const repaired = Buffer.allocUnsafe((Math.min(bytes.length, stepBytes) + 3) * 3);
   for (let position = 0; position < bytes.length;) {
     const partEnd = Math.min(bytes.length, position + stepBytes);
     let length = 0;
     while (position < partEnd) {
       const valid = characterLength(bytes, position);
       if (valid === 0) {
-        mended[length++] = 0xef;
-        mended[length++] = 0xbf;
-        mended[length++] = 0xbd;
+        repaired[length++] = 0xef;
+        repaired[length++] = 0xbf;
+        repaired[length++] = 0xbd;
         position += 1;
-      } else for (const end = position + valid; position < end; position++) mended[length++] = bytes[position] ?? 0;
+      } else for (const end = position + valid; position < end; position++) repaired[length++] = bytes[position] ?? 0;
     }
-    yield mended.toString("utf8", 0, length);
+    yield repaired.toString("utf8", 0, length);
   }
 }
 

@@ -129,7 +129,7 @@ test("an informer lists again after watched events of more bytes than it may kee
   assert.deepEqual(errors, []);
 });
 
-test("an informer tells what is added, changed and deleted, goes on where it was, and tells what a new list shows", async () => {
+test("an informer tells what is added, changed and deleted, continues where it was, and tells what a new list shows", async () => {
   const configMap = (name: string, resourceVersion: string) => ({
     apiVersion: "v1",
     kind: "ConfigMap",

@@ -307,7 +307,7 @@ describe("a leader election", () => {
     assert.deepEqual([one.isLeading(), other.isLeading()], [false, true]);
   });
 
-  it("gives no lease to a candidate whose work of an earlier term goes on", async () => {
+  it("gives no lease to a candidate whose work of an earlier term continues", async () => {
     const scene = new Scene();
     const one = scene.candidate("one", { onDeposed: () => new Promise(() => {}) });
     one.election.start();

@@ -93,7 +93,9 @@ class NodeLifecycle {
 
   #leaseChanged({ metadata, spec }: Lease, previous: Lease): void {
     if (metadata.namespace !== this.#names.namespaces.nodeLease || spec.renewTime === previous.spec.renewTime) return;
-    this.#noteHeartbeat(metadata.name ?? "");
+    const { name = "" } = metadata;
+    // Without its Node, this says nothing of a Node that registers later under the name.
+    if (this.#nodes.get(name) !== undefined) this.#noteHeartbeat(name);
   }
 
   #noteHeartbeat(name: string): void {

@@ -178,6 +178,21 @@ describe("a node without a heartbeat", () => {
     assert.equal(isLost(await server.client.resource(references.nodes).get("edge-1")), false);
   });
 
+  it("is not lost when it registers again, although its Lease was last renewed long ago, after the deletion of its Node", async () => {
+    const nodes = server.client.resource(references.nodes);
+    const { spec, status } = await nodes.get("edge-1");
+    await nodes.delete("edge-1");
+    await loop.queue.whenIdle();
+    time.pass(60 * seconds);
+    await loop.queue.whenIdle();
+    await renew("2026-01-01T00:10:00.000000Z");
+    time.pass(60 * seconds);
+    await nodes.create(sparse({ metadata: { name: "edge-1" }, spec: { ...spec, unschedulable: true }, status }));
+    await node((found) => taintsOf(found).includes("node.platform.io/unschedulable:NoSchedule"));
+    await loop.queue.whenIdle();
+    assert.equal(isLost(await nodes.get("edge-1")), false);
+  });
+
   it("becomes ready again when its Lease is renewed", async () => {
     time.pass(51 * seconds);
     await node(isLost);

@@ -102,6 +102,8 @@ class PodGarbageCollector {
     const found = await this.#client.resource(nodeResource(this.#names)).find(node);
     if (found !== undefined) return "nothing to do: the Node is back";
     for (const key of this.#podsOf.of(node)) await this.#remove(this.#pods.get(key));
+    // A Pod that is bound later may come before its new Node.
+    this.#missingSince.delete(node);
     return "removed the Pods of a Node that is gone";
   }
 

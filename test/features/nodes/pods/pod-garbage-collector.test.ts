@@ -72,6 +72,15 @@ describe("a Pod whose Node is gone", () => {
     await loop.queue.whenIdle();
     assert.equal(await pods().find("five"), undefined);
   });
+
+  it("is removed after 40 s also when others of the same Node were removed before it was bound", async () => {
+    await pods().create(pod("six", "gone-too"));
+    await loop.queue.whenIdle();
+    assert.notEqual(await pods().find("six"), undefined);
+    time.pass(40_000);
+    await loop.queue.whenIdle();
+    assert.equal(await pods().find("six"), undefined);
+  });
 });
 
 describe("a Pod whose deletion was interrupted", () => {

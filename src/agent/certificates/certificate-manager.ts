@@ -106,7 +106,7 @@ export class CertificateManager {
 
   get status(): CertificateReport {
     const { name } = this.#options;
-    const state = this.#specification === undefined ? "unknown" : this.#inUse.stateFor(this.#specification.wanted);
+    const state = this.#state;
     const isUnfinished = this.#hasPendingKey;
     // A certificate may be current again without a new one: the server's clock was corrected, or its names are wanted again.
     const isNewWanted = state !== "current" || this.#renewal !== undefined || isUnfinished;
@@ -193,8 +193,8 @@ export class CertificateManager {
   }
 
   #nextStep(): RenewalStep {
-    if (this.#specification === undefined) return { do: "wait", milliseconds: longestSleepMilliseconds };
-    const certificate = this.#inUse.stateFor(this.#specification.wanted);
+    const certificate = this.#state;
+    if (certificate === "unknown") return { do: "wait", milliseconds: longestSleepMilliseconds };
     return nextStep({
       certificate,
       dueInMilliseconds: this.#dueInMilliseconds,
@@ -204,14 +204,18 @@ export class CertificateManager {
     });
   }
 
+  /** Unknown: it is not known yet which certificate is wanted. */
+  get #state(): CertificateState | "unknown" {
+    return this.#specification === undefined ? "unknown" : this.#inUse.stateFor(this.#specification.wanted);
+  }
+
   get #dueInMilliseconds(): number {
     return this.#inUse.dueAt - this.#options.clock.now();
   }
 
   /** A certificate that must be replaced for another reason does not wait. */
   get #renewalWaitMilliseconds(): number | undefined {
-    if (this.#renewal === undefined || this.#specification === undefined) return undefined;
-    if (this.#inUse.stateFor(this.#specification.wanted) !== "current") return undefined;
+    if (this.#renewal === undefined || this.#state !== "current") return undefined;
     const wait = Math.min(this.#renewalPause.leftMilliseconds, this.#dueInMilliseconds);
     return wait > 0 ? wait : undefined;
   }

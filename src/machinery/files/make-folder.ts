@@ -5,9 +5,9 @@ import { flushFolder } from "./atomic-file.ts";
 import { UnusableFile } from "./unusable-file.ts";
 
 /**
- * Creates a folder and its missing parents with this mode, regardless of the umask. They survive a power cut. Throws the system's error. Throws UnusableFile for a
- * missing folder named `~`, which comes from a file of settings or from `--data-dir=~/x`, and for a link to a missing folder. Node.js's own
- * `recursive` loops forever if the system says that the parent folder does not exist, as in /proc.
+ * Creates a folder and its missing parents with this mode, regardless of the umask. They survive a power cut. Throws the system's error.
+ * Throws UnusableFile for a missing folder named `~`, which comes from a file of settings or from `--data-dir=~/x`, and for a link to a
+ * missing folder. Node.js's own `recursive` loops forever if the system says that the parent folder does not exist, as in /proc.
  */
 export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
   const missing: string[] = [];

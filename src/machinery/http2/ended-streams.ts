@@ -46,7 +46,8 @@ export class EndedStreams {
   }
 
   /**
-   * Resets answered streams whose clients continue to send (RFC 9113 section 8.1). Not at once: curl loses an answer when a reset follows it.
+   * Resets answered streams whose clients continue to send (RFC 9113 section 8.1). Not at once: curl loses an answer when a reset follows
+   * it.
    */
   sweep(nowSeconds: number): void {
     for (const [streamId, answeredAtSecond] of this.#unfinished) {

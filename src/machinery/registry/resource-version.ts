@@ -28,7 +28,7 @@ function noResourceVersion(sent: string, fault: string): ApiError {
 interface TooLarge {
   readonly wanted: number;
   readonly current: number;
-  /** Whether the answer says when to retry: in upstream, that of the watch cache and that of a watch do, that of a list of the storage does not. */
+  /** Whether the answer says when to retry. In upstream, a list that is read from the storage does not say it. */
   readonly hasRetry: boolean;
 }
 

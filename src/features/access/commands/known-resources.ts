@@ -61,7 +61,7 @@ export async function knownResources({
   return [...served, ...inRulesAlone(names)];
 }
 
-/** The resources that the server does not serve, and only rules name: signers (to approve and sign), and the parts of a user (to impersonate). */
+/** The server does not serve these, only rules name them: signers (to approve and sign), and the parts of a user (to impersonate). */
 const inRulesAlone = (names: Names): KnownResource[] =>
   spellingsOf(names, (spelling) => [
     { group: spelling.group("certificates"), resource: "signers" },

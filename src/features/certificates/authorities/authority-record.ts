@@ -54,8 +54,8 @@ export const withPrepared = (
 });
 
 /**
- * Lets one of the CAs sign from now on. The CA that signed until now stays trusted; with `staysReplaced`, its rotation is undone. The CAs are in
- * the order in which they last signed.
+ * Lets one of the CAs sign from now on. The CA that signed until now stays trusted; with `staysReplaced`, its rotation is undone. The CAs
+ * are in the order in which they last signed.
  */
 export function withSigning(
   { generations, ...rest }: RotatedAuthority,

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { Duplex } from "node:stream";
 import { describe, it } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { FrameOutput } from "../../../src/machinery/http2/frame-output.ts";
 import type { Http2Stream } from "../../../src/machinery/http2/http2-stream.ts";
 import { pingAcknowledgement } from "../../../src/machinery/http2/control-frames.ts";
 import { flags, frameTypes } from "../../../src/machinery/http2/protocol.ts";
 import { answerText, data, FrameClient, get, headerBlock, limits, post, reset, windowUpdate } from "./frame-client.ts";
+import { collectGarbage } from "../../collect-garbage.ts";
 
 const answerNo = (stream: Http2Stream): void => answerText(stream, "no");
 const trailers = {
@@ -93,8 +92,6 @@ describe("a request that is answered before its body has ended", () => {
 
 describe("a client that reads nothing", () => {
   it("leaves nothing of the streams that it resets in the server's memory", async () => {
-    setFlagsFromString("--expose-gc");
-    const collectGarbage = runInNewContext("gc") as () => void;
     const client = new FrameClient((stream) => answerText(stream, "x".repeat(65_000))).open();
     client.send(windowUpdate(0, 10_000_000));
     client.pause();

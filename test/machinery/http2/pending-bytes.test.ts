@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { PendingBytes } from "../../../src/machinery/http2/pending-bytes.ts";
+import { collectGarbage } from "../../collect-garbage.ts";
 
 const step = fc.oneof(
   fc.record({ type: fc.constant("push" as const), bytes: fc.uint8Array({ maxLength: 20 }) }),
@@ -39,8 +38,6 @@ test("waiting bytes are taken out in the order in which they came, however they 
 });
 
 test("parts that were sent are freed: all of them once nothing waits, and else all but the last 64", async () => {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
   const pending = new PendingBytes();
   const target = Buffer.alloc(8);
   const parts: WeakRef<Uint8Array>[] = [];
@@ -52,7 +49,7 @@ test("parts that were sent are freed: all of them once nothing waits, and else a
   /** How many parts are in memory. */
   const kept = async (): Promise<number> => {
     await turn();
-    collect();
+    collectGarbage();
     return parts.filter((part) => part.deref() !== undefined).length;
   };
   push();

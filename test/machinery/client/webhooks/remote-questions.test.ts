@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import type { UserInfo } from "../../../../src/machinery/api/user-info.ts";
 import { FailedAnswer, TransientFailure } from "../../../../src/machinery/client/webhooks/post-json.ts";
 import { RemoteQuestions, RemoteUnavailable } from "../../../../src/machinery/client/webhooks/remote-questions.ts";
 import type { RemoteQuestionsOptions } from "../../../../src/machinery/client/webhooks/remote-questions.ts";
 import { sharePath } from "../../../../src/machinery/scheduling/share-path.ts";
 import { TestClock } from "../../../features/accounts/tokens/token-scene.ts";
+import { collectGarbage } from "../../../collect-garbage.ts";
 
 const mebibyte = 2 ** 20;
 
@@ -124,13 +123,11 @@ describe("questions to another server", () => {
   });
 
   it("keep in memory only what they keep of an answer", async () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
     const long = (): string => JSON.parse(`"${"x".repeat(mebibyte)}${number}"`) as string; // a text of its own each time
-    collect();
+    collectGarbage();
     const before = process.memoryUsage().heapUsed;
     for (let index = 0; index < 50; index++) await ask("ada", async () => long().slice(0, 1000));
-    collect();
+    collectGarbage();
     assert.ok(process.memoryUsage().heapUsed - before < 10 * mebibyte);
   });
 });

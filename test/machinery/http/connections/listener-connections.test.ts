@@ -8,8 +8,6 @@ import { Duplex } from "node:stream";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { ByteSink, Handler } from "../../../../src/machinery/api/http-message.ts";
 import { ConnectionRoom } from "../../../../src/machinery/http/connections/connection-room.ts";
@@ -30,6 +28,7 @@ import {
   text,
   withListener,
 } from "./listener-scene.ts";
+import { collectGarbage } from "../../../collect-garbage.ts";
 
 /** The client's side of a TLS connection that sends its first bytes, and gets none of the answer. */
 class HeldBack extends Duplex {
@@ -80,13 +79,11 @@ describe("the listener", () => {
         await once(socket, "readable");
         leave(socket.resume());
       }
-      setFlagsFromString("--expose-gc");
-      const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
       const areKept = (): boolean => sockets.length < 2 || sockets.some((socket) => socket.deref() !== undefined);
       // The server notices after a pause that a client has left.
       for (let tries = 0; tries < 100 && areKept(); tries++) {
         await turn();
-        collect();
+        collectGarbage();
       }
       assert.equal(areKept(), false);
     });

@@ -3,10 +3,9 @@ import { once } from "node:events";
 import { connect as connectHttp2, constants } from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { describe, it } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import type { ByteSink, Handler, HttpResponse } from "../../../../src/machinery/api/http-message.ts";
 import { openHttp2, openTls, sendHttp1, sendHttp2, text, withListener } from "./listener-scene.ts";
+import { collectGarbage } from "../../../collect-garbage.ts";
 
 describe("the listener", () => {
   it("gives the client as much time to read a watch that has ended as any other answer", async () => {
@@ -117,9 +116,7 @@ describe("the listener", () => {
       for (let count = 0; count < 20; count++) {
         await once(silent.request({ ":path": "/", "x-long": "a".repeat(10_000) }), "response");
       }
-      setFlagsFromString("--expose-gc");
-      const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
-      collect();
+      collectGarbage();
       assert.deepEqual(
         requests.map((request) => request.deref()),
         requests.map(() => undefined),

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { encodeStored } from "../../../../src/machinery/registry/stored/stored-object.ts";
 import { StoredTexts } from "../../../../src/machinery/registry/stored/stored-texts.ts";
@@ -13,6 +11,7 @@ import { ChangeFeed } from "../../../../src/machinery/storage/change-feed.ts";
 import { temporaryFolder } from "../../../temporary-folder.ts";
 import { apiError, toyRegistry } from "../toy-resource.ts";
 import type { Toy } from "../toy-resource.ts";
+import { collectGarbage } from "../../../collect-garbage.ts";
 
 const keyOf = (name: string): string => `/registry/toys.toys.example.com/box/${name}`;
 const nameOf = (n: number): string => `toy-${String(n).padStart(6, "0")}`;
@@ -121,8 +120,6 @@ describe("the texts of objects that are in the store", async () => {
   });
 
   it("leave few bytes of an object in memory", async () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void; // what --expose-gc defines
     const count = 10_000;
     for (let n = 0; n < count; n += 500) {
       const names = Array.from({ length: 500 }, (_, more) => nameOf(100_000 + n + more));
@@ -130,10 +127,10 @@ describe("the texts of objects that are in the store", async () => {
     }
     const feed = new ChangeFeed({ store, replayLength: 100 });
     const another = toyRegistry({ store, feed, texts });
-    collect();
+    collectGarbage();
     const before = process.memoryUsage().heapUsed;
     await another.start();
-    collect();
+    collectGarbage();
     const each = (process.memoryUsage().heapUsed - before) / count;
     assert.ok(each < 150, `${Math.round(each)} bytes of each object stay in memory`);
     assert.equal(another.peek({ namespace: "box", name: nameOf(100_000) })?.object.color?.length, 500);

@@ -228,7 +228,7 @@ export class CertificateManager {
    * Requests a certificate and installs it. Aborting `signal` ends the wait: the request remains, and the next call finds it by its key.
    * Resolves with a text that says what was done.
    */
-  async #request(reason: RequestCause, signal: AbortSignal): Promise<string> {
+  async #request(cause: RequestCause, signal: AbortSignal): Promise<string> {
     const { name, requestClient, log } = this.#options;
     const specification = this.#specification;
     if (specification === undefined) return "nothing is wanted yet";
@@ -236,9 +236,9 @@ export class CertificateManager {
       const work = new LongWork();
       const client = requestClient();
       if (client === undefined) throw new Error("there is no credential to request a certificate with");
-      if (reason === "refused") this.#giveUpKey();
+      if (cause === "refused") this.#giveUpKey();
       this.#beginRenewal();
-      const recall = reason === "recalled" ? this.#inUse.recalledBefore : 0;
+      const recall = cause === "recalled" ? this.#inUse.recalledBefore : 0;
       let answered = 0;
       const pair = await requestCertificate(
         {
@@ -248,7 +248,7 @@ export class CertificateManager {
           onCreated: (request) => {
             this.#pendingRequest = request;
             answered = recall;
-            if (!this.#wasRefused) log.info({ certificate: name, request, reason }, "requested a certificate");
+            if (!this.#wasRefused) log.info({ certificate: name, request, reason: cause }, "requested a certificate");
           },
           onWaiting: (request) => {
             this.#pendingRequest = request.metadata.name;
@@ -264,14 +264,7 @@ export class CertificateManager {
       if (this.#renewal === "asked") throw new Error("a new key was asked for meanwhile");
       this.#refuseWorse(pair, specification);
       this.#install(pair, { specification, answered });
-      this.#failure = undefined;
-      this.#wasRefused = false;
-      this.#failureLog.succeeded();
-      // The server may refuse the new certificate too: a next request must not follow without a pause.
-      if (reason === "revoked" || reason === "refused") this.#pause.begin(refusedBackoff);
-      else this.#pause.forgetFailures();
-      if (reason === "requested") this.#renewalPause.begin(refusedBackoff);
-      else this.#renewalPause.forgetFailures();
+      this.#succeed(cause);
       return "in use";
     } catch (error) {
       if (signal.aborted) return "ended: something else is wanted now, or the agent stops";
@@ -335,6 +328,17 @@ export class CertificateManager {
     if (fault.type === "early") throw new Error(fault.text); // the next try finds the same certificate
     store.forgetPendingKey(); // with the same key, the same request would give the same certificate
     throw new RequestRefused(fault.text);
+  }
+
+  #succeed(cause: RequestCause): void {
+    this.#failure = undefined;
+    this.#wasRefused = false;
+    this.#failureLog.succeeded();
+    // The server may refuse the new certificate too: a next request must not follow without a pause.
+    if (cause === "revoked" || cause === "refused") this.#pause.begin(refusedBackoff);
+    else this.#pause.forgetFailures();
+    if (cause === "requested") this.#renewalPause.begin(refusedBackoff);
+    else this.#renewalPause.forgetFailures();
   }
 
   #fail(error: unknown): void {

@@ -10,7 +10,8 @@ import { PkiError } from "../../pki/pki-error.ts";
 import { formatKeyPair, parseKeyPair } from "./key-pair.ts";
 import type { KeyPair } from "./key-pair.ts";
 
-interface PairInUse {
+/** When a pair is put into use, and for which specification. */
+interface Installation {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** The digest of the specification with which the pair was requested. */
@@ -58,22 +59,20 @@ export class CertificateStore {
     return readUnlessUnusable(this.#wantedDigestFile);
   }
 
-  /**
-   * Puts a pair into use and forgets the pending key. The previous pair is kept for programs that are just reading it.
-   */
-  install(pair: KeyPair, when: PairInUse): void {
-    this.#write(pair, when);
+  /** Puts a pair into use and forgets the pending key. The previous pair is kept for programs that are just reading it. */
+  install(pair: KeyPair, installation: Installation): void {
+    this.#write(pair, installation);
     this.forgetPendingKey();
   }
 
   /** Writes the pair in use again when somebody has removed its file, or the whole folder. Returns whether the file was missing. */
-  restore(pair: KeyPair, when: PairInUse): boolean {
+  restore(pair: KeyPair, installation: Installation): boolean {
     if (existsSync(this.file)) return false;
-    this.#write(pair, when);
+    this.#write(pair, installation);
     return true;
   }
 
-  #write(pair: KeyPair, { now, wantedDigest }: PairInUse): void {
+  #write(pair: KeyPair, { now, wantedDigest }: Installation): void {
     makeFolder(this.#directory, { mode: 0o700 });
     // Empty when an administrator has put a regular file there.
     const previous = basename(linkTarget(this.file) ?? "");

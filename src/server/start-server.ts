@@ -100,7 +100,7 @@ export async function startServer(config: ServerConfig, given: StartOptions): Pr
     new ApiClient(inProcessTransport(handler, { bearerToken: loopback.issue(serverUser) })),
     (made) => made.close(),
   );
-  const { grantTo, delegated } = await prepare(client, { opened, connected, loops: config.controllers.enabled });
+  const { grantTo, delegated } = await prepare(client, { opened, connected, controllers: config.controllers.enabled });
   const { port, revocationHttpUrl, administrator } = await listenToClients(config, {
     opened,
     connected,
@@ -160,14 +160,14 @@ interface PrepareOptions {
   readonly opened: OpenedServer;
   readonly connected: ConnectedFeatures;
   /** The names of the enabled controllers. */
-  readonly loops: ReadonlySet<string>;
+  readonly controllers: ReadonlySet<string>;
 }
 
 /**
  * The stage "Prepare" of a start: writes what clients need before they can connect: default roles, reserved namespaces with their accounts,
  * and the CAs of client certificates.
  */
-async function prepare(client: ApiClient, { opened, connected: { access, core }, loops }: PrepareOptions) {
+async function prepare(client: ApiClient, { opened, connected: { access, core }, controllers }: PrepareOptions) {
   const { shared, usesEtcd, authorities } = opened;
   const grantTo = (signers: readonly ConfiguredSigner[]): Promise<void> =>
     retryOnConflict(() =>
@@ -175,8 +175,8 @@ async function prepare(client: ApiClient, { opened, connected: { access, core },
     );
   await grantTo(authorities.configuredSigners());
   const madeNamespaces = await retryOnConflict(() => core.prepare(client));
-  // The loop would make them only a moment after the server is ready, and a client may request a token earlier.
-  if (loops.has(defaultServiceAccount.name)) {
+  // The controller would make them only a moment after the server is ready, and a client may request a token earlier.
+  if (controllers.has(defaultServiceAccount.name)) {
     await Promise.all(
       madeNamespaces.map((namespace) => createDefaultAccount(client, { names: shared.names, namespace })),
     );

@@ -5,8 +5,8 @@ import { CommandFailure, commandRefused } from "../../../machinery/command-line/
 import type { ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 import { startProgress } from "../../../machinery/command-line/output/progress.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
-import { certificateSigningRequestResource } from "../resources.ts";
 import { certificateRequestSummary, conditionOf } from "../requests/certificate-request-state.ts";
+import { requestsOf } from "./requests-of.ts";
 
 /** The pause between two reads of the request: a server may end each watch at once, or refuse it. */
 const pauseMilliseconds = 1000;
@@ -22,10 +22,11 @@ interface AwaitedRequest {
  * or replaced by a request of the same name, and when the time is over.
  */
 export async function awaitCertificate(
-  { client, names, timeoutMilliseconds }: Pick<ServerConnection, "client" | "names" | "timeoutMilliseconds">,
+  connection: Pick<ServerConnection, "client" | "names" | "timeoutMilliseconds">,
   { name, uid }: AwaitedRequest,
 ): Promise<CertificateSigningRequest> {
-  const requests = client.resource(certificateSigningRequestResource(names));
+  const { timeoutMilliseconds } = connection;
+  const requests = requestsOf(connection);
   const deadline = timeoutMilliseconds === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMilliseconds);
   const progress = startProgress();
   progress.show(`waiting for the certificate of ${name}`);

@@ -17,8 +17,9 @@ import { certificateRequestSummary } from "../requests/certificate-request-state
 import { createCertificateRequest } from "./csr-create.ts";
 import { submitCertificateRequest } from "./csr-submit.ts";
 import { approveCertificateRequests, denyCertificateRequests } from "./csr-decide.ts";
-import { describeCertificateRequest, requestName, requestsOf } from "./csr-describe.ts";
+import { describeCertificateRequest } from "./csr-describe.ts";
 import { isRequestFor, subjectFilterHelp } from "./names-filter.ts";
+import { requestName, requestsOf } from "./requests-of.ts";
 import { selectionOf } from "./selection-of.ts";
 
 type CommonFlags = ConnectionFlags & OutputFlags;

@@ -34,10 +34,10 @@ import {
   writePrivateOutput,
   writePublicOutput,
 } from "../../../machinery/command-line/output/output-file.ts";
-import { certificateSigningRequestResource } from "../resources.ts";
 import type { CertificateSigningRequest } from "../resources.ts";
 import { requestToSend, showSent, withSendFlags } from "./request-to-send.ts";
 import type { SendFlags } from "./request-to-send.ts";
+import { requestsOf } from "./requests-of.ts";
 
 interface CreateFlags extends SendFlags, CertificateNameFlags {
   readonly keyFile: string;
@@ -75,7 +75,7 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
     const key = openKey(flags);
     const pem = requestPem(key.privateKey, named);
     if (requestFile !== undefined) writePublicOutput(requestFile, pem);
-    const requests = connection.client.resource(certificateSigningRequestResource(connection.names));
+    const requests = requestsOf(connection);
     const sent = requests.create(requestToSend(connection, { ...flags, name, pem, usages }));
     const created = await sent.catch(async (error: unknown) => {
       if (!key.isNew || !isRefusal(error)) throw error;

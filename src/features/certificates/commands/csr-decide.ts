@@ -14,7 +14,8 @@ import { conditionOf } from "../requests/certificate-request-state.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
 import { certificateSigningRequestResource } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
-import { reportFor, requestName, requestsOf } from "./csr-describe.ts";
+import { reportFor } from "./csr-describe.ts";
+import { requestName, requestsOf } from "./requests-of.ts";
 
 interface DecisionFlags extends ConnectionFlags, OutputFlags {
   readonly reason: string;

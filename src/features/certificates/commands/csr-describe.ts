@@ -1,12 +1,10 @@
 import { Command } from "commander";
 import { ApiError } from "../../../machinery/api/api-error.ts";
 import { nodeNameOf } from "../../../machinery/api/user-info.ts";
-import type { ResourceClient } from "../../../machinery/client/api-client.ts";
 import { withConnectionFlags, withServer } from "../../../machinery/command-line/connection/connection.ts";
 import type { ConnectionFlags, ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
 import { objectName, print, withOutputFlag } from "../../../machinery/command-line/output/output.ts";
-import { nameWithoutKind } from "../../../machinery/command-line/name-without-kind.ts";
 import type { OutputFlags } from "../../../machinery/command-line/output/output.ts";
 import { nodeResource } from "../../nodes/index.ts";
 import type { CertificateSigningRequest } from "../requests/certificate-signing-request-schema.ts";
@@ -17,17 +15,11 @@ import type { RequestContext } from "./approval-warnings.ts";
 import { certificateRequestReport } from "./certificate-request-report.ts";
 import type { CertificateRequestReport } from "./certificate-request-report.ts";
 import { identityOfServer } from "./identity-of-server.ts";
+import { requestName, requestsOf } from "./requests-of.ts";
 import type { SubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { fieldsText } from "../../../machinery/command-line/output/text-table.ts";
 import type { TextField } from "../../../machinery/command-line/output/text-table.ts";
 import { printable } from "../../../machinery/command-line/output/printable.ts";
-
-/** Reads the name of a request. */
-export const requestName = nameWithoutKind("certificatesigningrequest");
-
-/** The certificate requests of a server. */
-export const requestsOf = ({ client, names }: ServerConnection): ResourceClient<CertificateSigningRequest> =>
-  client.resource(certificateSigningRequestResource(names));
 
 export const describeCertificateRequest = (): Command =>
   withExamples(
@@ -53,7 +45,7 @@ export async function reportFor(
   const { username = "", signerName } = request.spec;
   const { holdsNodeNames = false } = findWellKnownSigner(names, signerName) ?? {};
   const nodeName = holdsNodeNames ? nodeNameOf(username) : undefined;
-  const namesOf = async (name: string): Promise<RequestContext["node"]> => {
+  const namesOfRequester = async (name: string): Promise<RequestContext["node"]> => {
     try {
       const node = await client.resource(nodeResource(names)).find(name);
       return node === undefined ? "not registered" : namesOfNode(node);
@@ -64,7 +56,7 @@ export async function reportFor(
   };
   const [server, node] = await Promise.all([
     identityOfServer(transport, timeoutMilliseconds),
-    nodeName === undefined ? undefined : namesOf(nodeName),
+    nodeName === undefined ? undefined : namesOfRequester(nodeName),
   ]);
   return certificateRequestReport(request, { names, server, node });
 }

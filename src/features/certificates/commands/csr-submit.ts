@@ -9,9 +9,9 @@ import { parseCertificateRequest } from "../../../pki/requests/certificate-reque
 import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 import { decodePemBlocks, encodePem } from "../../../pki/pem.ts";
 import { PkiError } from "../../../pki/pki-error.ts";
-import { certificateSigningRequestResource } from "../resources.ts";
 import { requestToSend, showSent, withSendFlags } from "./request-to-send.ts";
 import type { SendFlags } from "./request-to-send.ts";
+import { requestsOf } from "./requests-of.ts";
 
 interface SubmitFlags extends SendFlags {
   readonly fromFile: string;
@@ -42,8 +42,7 @@ async function submitRequest(name: string, flags: SubmitFlags): Promise<void> {
   const { pem, request } = await readRequest(flags.fromFile);
   const usages = flags.usage ?? defaultUsages(request.subjectAltNames);
   await withServer(flags, async (connection) => {
-    const requests = connection.client.resource(certificateSigningRequestResource(connection.names));
-    const created = await requests.create(requestToSend(connection, { ...flags, name, pem, usages }));
+    const created = await requestsOf(connection).create(requestToSend(connection, { ...flags, name, pem, usages }));
     await showSent(connection, { created, flags });
   });
 }

@@ -5,10 +5,11 @@ import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../
 import { noSubjectAltNames } from "../../../pki/names/subject-alt-names.ts";
 import { encodeCertificatesPem } from "../../../pki/certificates/certificates-pem.ts";
 import type { ServerConnection } from "../../../machinery/command-line/connection/connection.ts";
-import { certificateSigningRequestResource, newSigningRequest } from "../resources.ts";
+import { newSigningRequest } from "../resources.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import { chainOfRequest } from "./chain-of-request.ts";
 import { apiserverClient } from "../signers/apiserver-client.ts";
+import { requestsOf } from "./requests-of.ts";
 
 interface ClientIdentity {
   readonly user: string;
@@ -24,13 +25,12 @@ export async function requestClientCertificate(
   connection: ServerConnection,
   { user, groups, expirationSeconds }: ClientIdentity,
 ): Promise<{ certificate: string; key: string }> {
-  const { client, names } = connection;
   const privateKey = generatePrivateKey("ECDSA P-256");
   const subject = { commonName: user, organizations: groups };
   const pem = createCertificateRequestPem({ privateKey, subject, subjectAltNames: noSubjectAltNames });
-  const requests = client.resource(certificateSigningRequestResource(names));
+  const requests = requestsOf(connection);
   const name = `signet-kubeconfig-${randomBytes(5).toString("hex")}`;
-  const signerName = apiserverClient.nameIn(names);
+  const signerName = apiserverClient.nameIn(connection.names);
   const usages = ["digital signature", "client auth"];
   const created = await requests.create(newSigningRequest({ name, pem, signerName, usages, expirationSeconds }));
   await requests.update(

@@ -48,9 +48,8 @@ async function showStatus(config: ServerConfig): Promise<void> {
   const stale = objectsOf(survey, "stale");
   if (stale > 0) console.log(`${counted(stale, "object")} to write as the settings say now: signet encryption rewrite`);
   for (const { key, reason } of survey.unreadable) console.log(printable(`${key}: ${reason}`));
-  const unreadable = objectsOf(survey, "unreadable");
-  if (unreadable === 0) return;
-  const { withoutKms, damaged } = survey;
+  if (objectsOf(survey, "unreadable") === 0) return;
+  const { withoutKms, damaged, lost } = survey;
   if (withoutKms > 0)
     console.log(`${counted(withoutKms, "object")} can't be decrypted while the KMS does not work: start it`);
   if (damaged > 0) {
@@ -59,13 +58,10 @@ async function showStatus(config: ServerConfig): Promise<void> {
         "signet encryption discard KEY",
     );
   }
-  const lost = unreadable - withoutKms - damaged;
-  if (lost === 1) {
-    console.log("1 object can't be decrypted: put its key back, or give it up: signet encryption discard KEY");
-  } else if (lost > 1) {
-    console.log(
-      `${lost} objects can't be decrypted: put their keys back, or give them up: signet encryption discard KEY`,
-    );
+  if (lost > 0) {
+    const [keys, them] = lost === 1 ? ["its key", "it"] : ["their keys", "them"];
+    const advice = `put ${keys} back, or give ${them} up: signet encryption discard KEY`;
+    console.log(`${counted(lost, "object")} can't be decrypted: ${advice}`);
   }
   process.exitCode = exitCodes.refused.code;
 }

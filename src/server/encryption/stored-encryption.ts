@@ -27,6 +27,8 @@ export interface EncryptionSurvey {
   readonly withoutKms: number;
   /** How many of the unreadable objects are damaged: the store's file has lost or changed them. */
   readonly damaged: number;
+  /** How many of the unreadable objects are neither: their key is missing, or they are no objects. */
+  readonly lost: number;
 }
 
 /** How many objects are in a state. */
@@ -49,13 +51,14 @@ export async function surveyEncryption(
 ): Promise<EncryptionSurvey> {
   const groups = new Map<string, { -readonly [K in keyof EncryptionGroup]: EncryptionGroup[K] }>();
   const unreadable: { readonly key: string; readonly reason: string }[] = [];
-  let [seen, withoutKms, damaged] = [0, 0, 0];
+  let [seen, withoutKms, damaged, lost] = [0, 0, 0, 0];
   for await (const { raw, entry } of everyEntry({ store, stored })) {
     signal?.throwIfAborted();
     onProgress?.((seen += 1));
     const state = stateOfEntry(entry);
     if (entry.isKmsUnavailable === true) withoutKms += 1;
-    if (raw.unreadable !== undefined) damaged += 1;
+    else if (raw.unreadable !== undefined) damaged += 1;
+    else if (state === "unreadable") lost += 1;
     const resource = parseStorageKey(raw.key)?.resource ?? raw.key.split("/", 2)[1] ?? "";
     const provider = writtenWith(raw.value) ?? "plain";
     if (state === "unreadable" && unreadable.length < shownObjects) {
@@ -67,7 +70,7 @@ export async function surveyEncryption(
     else group.objects += 1;
   }
   signal?.throwIfAborted();
-  return { groups: [...groups.values()], unreadable, withoutKms, damaged };
+  return { groups: [...groups.values()], unreadable, withoutKms, damaged, lost };
 }
 
 const stateOfEntry = ({ unreadable, isStale }: Entry): EncryptionState =>

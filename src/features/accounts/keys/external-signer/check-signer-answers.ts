@@ -6,7 +6,7 @@ import { LongWork } from "../../../../machinery/scheduling/long-work.ts";
 import { parseToken } from "../../tokens/json-web-token.ts";
 import { verificationKeyOf } from "../../tokens/token-key.ts";
 import type { VerificationKey } from "../../tokens/token-key.ts";
-import type { FetchedKey, FetchKeysAnswer, SignAnswer } from "./external-signer-client.ts";
+import type { FetchedKey, FetchKeysAnswer, SignAnswer } from "./external-signer-messages.ts";
 
 /** The signer's answer breaks the rules of the protocol. The message tells the operator which rule. */
 export class SignerFault extends Error {}

@@ -9,11 +9,11 @@ import {
   SignerFault,
 } from "../../../../../src/features/accounts/keys/external-signer/check-signer-answers.ts";
 import { ExternalSigner } from "../../../../../src/features/accounts/keys/external-signer/external-signer.ts";
+import type { ExternalSignerClient } from "../../../../../src/features/accounts/keys/external-signer/external-signer-client.ts";
 import type {
-  ExternalSignerClient,
   FetchedKey,
   FetchKeysAnswer,
-} from "../../../../../src/features/accounts/keys/external-signer/external-signer-client.ts";
+} from "../../../../../src/features/accounts/keys/external-signer/external-signer-messages.ts";
 import { TestClock } from "../../tokens/token-scene.ts";
 import { newSignerKey } from "./jwt-signer.ts";
 import type { SignerKey } from "./jwt-signer.ts";

@@ -46,56 +46,87 @@ await first.stop();
 const server = await startServerProcess(dataDirectory, { flags: serveFlags });
 const bare = await startBareServer();
 const caller = new Http2Caller(server.url, { ca: server.caCertificates, token: adminToken });
-const results: Record<string, unknown> = {
-  readyMilliseconds: { newDirectory: first.readyMilliseconds, existingDirectory: server.readyMilliseconds },
-};
-
 const workloads = await prepareWorkloads(server);
 const idleMebibytes = server.residentMebibytes();
+const loads = await measureLoads();
+const lists = await measureLists();
+const withObjectsMebibytes = server.residentMebibytes();
+const fanOuts = await measureFanOuts();
+const residentMebibytes = { idle: idleMebibytes, withObjects: withObjectsMebibytes, end: server.residentMebibytes() };
+const readyMilliseconds = { newDirectory: first.readyMilliseconds, existingDirectory: server.readyMilliseconds };
+console.log("resident MiB", JSON.stringify(residentMebibytes));
+console.log("ready ms", JSON.stringify(readyMilliseconds));
+if (markdown) console.log(`\n${markdownReport({ loads, lists, fanOuts, residentMebibytes, readyMilliseconds })}`);
+caller.close();
+bare.stop();
+await server.stop();
+rmSync(scratch, { recursive: true, force: true });
+if (json !== undefined) {
+  const results = { readyMilliseconds, loads, lists, watch: fanOuts, residentMebibytes };
+  writeFileSync(json, JSON.stringify(results, null, 1));
+}
 
-await caller.call("POST", "/api/v1/namespaces", {
-  body: { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench-big" } },
-});
-const loads: Record<string, LoadResult> = {};
-const ceiling = (loads["bare server"] = await h2load({
-  name: "bare",
-  url: `${bare.url}/`,
-  token: adminToken,
-  seconds,
-  cpuSeconds: bare.cpuSeconds,
-  scratch,
-}));
-for (const { name, path, body, token } of listsOnly ? [] : workloads) {
-  const { cpuSeconds } = server;
-  loads[name] = await h2load({ name, url: server.url + path, token, body, seconds, cpuSeconds, scratch });
+/** Loads the bare server, then the server with each workload. */
+async function measureLoads(): Promise<Record<string, LoadResult>> {
+  const ceiling = await h2load({
+    name: "bare",
+    url: `${bare.url}/`,
+    token: adminToken,
+    seconds,
+    cpuSeconds: bare.cpuSeconds,
+    scratch,
+  });
+  const measured: Record<string, LoadResult> = { "bare server": ceiling };
+  for (const { name, path, body, token } of listsOnly ? [] : workloads) {
+    const { cpuSeconds } = server;
+    measured[name] = await h2load({ name, url: server.url + path, token, body, seconds, cpuSeconds, scratch });
+  }
+  console.log("workload             requests/s   share   p50 ms   p99 ms   failed");
+  for (const [name, load] of Object.entries(measured)) {
+    const share = `${((100 * load.perSecond) / ceiling.perSecond).toFixed(0)} %`;
+    const { p50Milliseconds, p99Milliseconds } = load;
+    const cells = [load.perSecond, share, p50Milliseconds.toFixed(2), p99Milliseconds.toFixed(2), load.failed];
+    console.log(name.padEnd(18), ...cells.map((cell) => String(cell).padStart(8)));
+  }
+  return measured;
 }
-console.log("workload             requests/s   share   p50 ms   p99 ms   failed");
-for (const [name, load] of Object.entries(loads)) {
-  const share = `${((100 * load.perSecond) / ceiling.perSecond).toFixed(0)} %`;
-  const cells = [load.perSecond, share, load.p50Milliseconds.toFixed(2), load.p99Milliseconds.toFixed(2), load.failed];
-  console.log(name.padEnd(18), ...cells.map((cell) => String(cell).padStart(8)));
-}
-results["loads"] = loads;
 
-// ---- big lists ------------------------------------------------------------------------------
-const big = "/api/v1/namespaces/bench-big/serviceaccounts";
-for (let from = 0; from < objects; from += 200) {
-  const batch = Array.from({ length: Math.min(200, objects - from) }, (_, offset) => from + offset);
-  await Promise.all(
-    batch.map((n) =>
-      caller.call("POST", big, {
-        body: {
-          ...(serviceAccount({
-            name: `account-${n}`,
-            labels: { team: `t${n % 50}`, app: "bench" },
-            annotations: { note: "x".repeat(120) },
-          }) as object),
-          secrets: [{ name: "one" }],
-        },
-      }),
-    ),
-  );
+/** Makes many objects, and reads them in lists. The bare server answers with as many bytes. */
+async function measureLists(): Promise<Record<string, Timed>> {
+  const big = "/api/v1/namespaces/bench-big/serviceaccounts";
+  await caller.call("POST", "/api/v1/namespaces", {
+    body: { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench-big" } },
+  });
+  for (let from = 0; from < objects; from += 200) {
+    const batch = Array.from({ length: Math.min(200, objects - from) }, (_, offset) => from + offset);
+    await Promise.all(batch.map((n) => caller.call("POST", big, { body: bigAccount(n) })));
+  }
+  const measured: Record<string, Timed> = {
+    "list at 0": await timed(caller, `${big}?resourceVersion=0`),
+    "list consistent": await timed(caller, big),
+    "page of 500": await timed(caller, `${big}?limit=500`),
+    "label selector": await timed(caller, `${big}?labelSelector=team%3Dt7`),
+  };
+  const bareCaller = new Http2Caller(bare.url, { ca: undefined, token: "" });
+  measured["bare, same bytes"] = await timed(bareCaller, `/bytes/${measured["list at 0"]?.bytes ?? 0}`);
+  bareCaller.close();
+  console.log("\nlist                 median ms      MiB");
+  for (const [name, { medianMilliseconds, bytes }] of Object.entries(measured)) {
+    console.log(
+      name.padEnd(18),
+      medianMilliseconds.toFixed(1).padStart(10),
+      (bytes / 1_048_576).toFixed(2).padStart(8),
+    );
+  }
+  return measured;
 }
+
+function bigAccount(n: number): object {
+  const labels = { team: `t${n % 50}`, app: "bench" };
+  const account = serviceAccount({ name: `account-${n}`, labels, annotations: { note: "x".repeat(120) } });
+  return { ...(account as object), secrets: [{ name: "one" }] };
+}
+
 async function timed(via: Http2Caller, path: string): Promise<Timed> {
   const samples: number[] = [];
   let bytes = 0;
@@ -107,50 +138,20 @@ async function timed(via: Http2Caller, path: string): Promise<Timed> {
   samples.sort((a, b) => a - b);
   return { medianMilliseconds: samples[4] ?? 0, bytes };
 }
-const lists: Record<string, Timed> = {
-  "list at 0": await timed(caller, `${big}?resourceVersion=0`),
-  "list consistent": await timed(caller, big),
-  "page of 500": await timed(caller, `${big}?limit=500`),
-  "label selector": await timed(caller, `${big}?labelSelector=team%3Dt7`),
-};
-const bareCaller = new Http2Caller(bare.url, { ca: undefined, token: "" });
-lists["bare, same bytes"] = await timed(bareCaller, `/bytes/${lists["list at 0"]?.bytes ?? 0}`);
-bareCaller.close();
-console.log("\nlist                 median ms      MiB");
-for (const [name, { medianMilliseconds, bytes }] of Object.entries(lists)) {
-  console.log(name.padEnd(18), medianMilliseconds.toFixed(1).padStart(10), (bytes / 1_048_576).toFixed(2).padStart(8));
-}
-results["lists"] = lists;
-const withObjectsMebibytes = server.residentMebibytes();
 
-// ---- watch fan-out --------------------------------------------------------------------------
-const fanOuts: FanOut[] = [];
-for (const round of [
-  { label: "one-writer", writers: 1, noteBytes: 0, stalledWatchers: 0 },
-  { label: "short", writers: 16, noteBytes: 0, stalledWatchers: 0 },
-  { label: "long", writers: 16, noteBytes: 4096, stalledWatchers: 0 },
-  // So long that the events do not fit into the buffers of a connection whose client does not read.
-  { label: "some-stall", writers: 16, noteBytes: 4096, stalledWatchers: 10 },
-]) {
-  fanOuts.push(await watchFanOut({ ...round, server, accounts, watchers, writes: 400 }));
+/** Writes objects that many watches must get. */
+async function measureFanOuts(): Promise<FanOut[]> {
+  const measured: FanOut[] = [];
+  for (const round of [
+    { label: "one-writer", writers: 1, noteBytes: 0, stalledWatchers: 0 },
+    { label: "short", writers: 16, noteBytes: 0, stalledWatchers: 0 },
+    { label: "long", writers: 16, noteBytes: 4096, stalledWatchers: 0 },
+    // So long that the events do not fit into the buffers of a connection whose client does not read.
+    { label: "some-stall", writers: 16, noteBytes: 4096, stalledWatchers: 10 },
+  ]) {
+    measured.push(await watchFanOut({ ...round, server, accounts, watchers, writes: 400 }));
+  }
+  console.log("\nwatch fan-out");
+  for (const one of measured) console.log(JSON.stringify(one));
+  return measured;
 }
-console.log("\nwatch fan-out");
-for (const fanOut of fanOuts) console.log(JSON.stringify(fanOut));
-results["watch"] = fanOuts;
-
-const residentMebibytes = { idle: idleMebibytes, withObjects: withObjectsMebibytes, end: server.residentMebibytes() };
-results["residentMebibytes"] = residentMebibytes;
-console.log("resident MiB", JSON.stringify(residentMebibytes));
-console.log("ready ms", JSON.stringify(results["readyMilliseconds"]));
-if (markdown) {
-  const readyMilliseconds = {
-    newDirectory: first.readyMilliseconds,
-    existingDirectory: server.readyMilliseconds,
-  };
-  console.log(`\n${markdownReport({ loads, lists, fanOuts, residentMebibytes, readyMilliseconds })}`);
-}
-caller.close();
-bare.stop();
-await server.stop();
-rmSync(scratch, { recursive: true, force: true });
-if (json !== undefined) writeFileSync(json, JSON.stringify(results, null, 1));

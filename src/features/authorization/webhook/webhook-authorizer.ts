@@ -52,10 +52,49 @@ const noOpinion: Decision = { decision: "noOpinion", reason: "" };
  * Rejects with a 429 ApiError when too many requests wait for the webhook.
  */
 export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
-  const { name, settings, post, clock, observer, maximumPending, onChange, onFailure } = options;
-  const { version, authorizedMilliseconds, unauthorizedMilliseconds, condition } = settings;
+  const { name, settings, observer } = options;
   const digest = tokenDigest();
-  const questions = new RemoteQuestions<Decision>({
+  const questions = questionsTo(options);
+  const failed = (what: string): Decision => {
+    if (settings.onFailure === "noOpinion") observer.onFailedOpen(name);
+    return { decision: settings.onFailure, reason: "", evaluationError: `authorizer ${JSON.stringify(name)}: ${what}` };
+  };
+  const tooMany = `Too many requests wait for the authorizer ${JSON.stringify(name)}, please try again later.`;
+  const notAnswered = (): Decision => failed("the webhook did not answer");
+  return (attributes: AuthorizationAttributes) => {
+    const spec = webhookReviewSpecOf(attributes);
+    const matched = settings.condition?.(spec) ?? "matches";
+    if (matched === "excluded") {
+      observer.onExcluded(name);
+      return noOpinion;
+    }
+    if (matched === "error") {
+      observer.onConditionError(name);
+      return failed("a match condition could not be evaluated");
+    }
+    try {
+      const asker = (): SharePath => sharePath(attributes.askedBy ?? attributes.user);
+      const decision = questions.ask({ key: digest(JSON.stringify(spec)), asker }, () => askWebhook(spec, options));
+      return decision instanceof Promise ? decision.catch(notAnswered) : decision;
+    } catch (error) {
+      // An overloaded webhook might have denied the request, so it must not be skipped: otherwise a user could avoid it by many requests.
+      // The error is a promise, because expressions of policies cannot catch a promise.
+      if (error instanceof TooManyQuestions) return Promise.reject(tooManyRequests(tooMany, 1));
+      if (error instanceof RemoteUnavailable) return notAnswered();
+      throw error;
+    }
+  };
+}
+
+/** The questions to a webhook that wait, and the decisions that are kept. */
+function questionsTo({
+  settings,
+  clock,
+  maximumPending,
+  onChange,
+}: WebhookAuthorizerOptions): RemoteQuestions<Decision> {
+  const { authorizedMilliseconds, unauthorizedMilliseconds } = settings;
+  return new RemoteQuestions<Decision>({
     clock,
     maximumPending,
     pauseAfter: {
@@ -70,49 +109,24 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
     },
     onChange,
   });
-  const failed = (what: string): Decision => {
-    if (settings.onFailure === "noOpinion") observer.onFailedOpen(name);
-    return { decision: settings.onFailure, reason: "", evaluationError: `authorizer ${JSON.stringify(name)}: ${what}` };
-  };
-  const ask = async (spec: WebhookReviewSpec): Promise<Decision> => {
-    const started = performance.now();
-    const evaluated = (result: "success" | "timeout" | "error"): void =>
-      observer.onEvaluated({ name, result, seconds: (performance.now() - started) / 1000 });
-    try {
-      const decision = decisionOf(await post(webhookReviewOf(spec, version)));
-      evaluated("success");
-      return decision;
-    } catch (error) {
-      evaluated(isTimeout(error) ? "timeout" : "error");
-      onFailure(error);
-      throw error;
-    }
-  };
-  const tooMany = `Too many requests wait for the authorizer ${JSON.stringify(name)}, please try again later.`;
-  const notAnswered = (): Decision => failed("the webhook did not answer");
-  return (attributes: AuthorizationAttributes) => {
-    const spec = webhookReviewSpecOf(attributes);
-    const matched = condition?.(spec) ?? "matches";
-    if (matched === "excluded") {
-      observer.onExcluded(name);
-      return noOpinion;
-    }
-    if (matched === "error") {
-      observer.onConditionError(name);
-      return failed("a match condition could not be evaluated");
-    }
-    try {
-      const asker = (): SharePath => sharePath(attributes.askedBy ?? attributes.user);
-      const decision = questions.ask({ key: digest(JSON.stringify(spec)), asker }, () => ask(spec));
-      return decision instanceof Promise ? decision.catch(notAnswered) : decision;
-    } catch (error) {
-      // An overloaded webhook might have denied the request, so it must not be skipped: otherwise a user could avoid it by many requests.
-      // The error is a promise, because expressions of policies cannot catch a promise.
-      if (error instanceof TooManyQuestions) return Promise.reject(tooManyRequests(tooMany, 1));
-      if (error instanceof RemoteUnavailable) return notAnswered();
-      throw error;
-    }
-  };
+}
+
+async function askWebhook(
+  spec: WebhookReviewSpec,
+  { name, settings, post, observer, onFailure }: WebhookAuthorizerOptions,
+): Promise<Decision> {
+  const started = performance.now();
+  const evaluated = (result: "success" | "timeout" | "error"): void =>
+    observer.onEvaluated({ name, result, seconds: (performance.now() - started) / 1000 });
+  try {
+    const decision = decisionOf(await post(webhookReviewOf(spec, settings.version)));
+    evaluated("success");
+    return decision;
+  } catch (error) {
+    evaluated(isTimeout(error) ? "timeout" : "error");
+    onFailure(error);
+    throw error;
+  }
 }
 
 const isTimeout = (error: unknown): boolean =>

@@ -31,13 +31,14 @@ test("revocations of credentials that no longer exist are deleted, and no others
   await create("kept-account", { token: { ...ofAccount("here"), issuedBefore } });
   await create("kept-coming", { token: ofAccount("gone") });
   await create("kept-all", { token: { issuedBefore } });
-  await create("a-ended", { token: { id: "c" }, expirationTimestamp: timestamp(now + day) });
-  await create("b-account-gone", { token: { ...ofAccount("gone"), issuedBefore } });
+  // The cleaner goes by name, so when these are gone, it has passed all of the others.
+  await create("last-ended", { token: { id: "c" }, expirationTimestamp: timestamp(now + day) });
+  await create("last-of-gone-account", { token: { ...ofAccount("gone"), issuedBefore } });
 
   const cleaner = revocationCleaner(serviceAccountResource);
   const later = { now: () => now + 2 * day };
   const running = runControllers([cleaner], loopContext({ client, clock: later, schedule: atOnce }));
-  for (const name of ["a-ended", "b-account-gone"]) {
+  for (const name of ["last-ended", "last-of-gone-account"]) {
     await waitForObject(client, revocationResource(names), { name }, (found) => found === undefined);
   }
   const left = (await resource.list()).items.map(({ metadata }) => metadata.name);

@@ -89,7 +89,7 @@ function requireSameOrder({
   keyOf,
   path,
 }: Pick<Interleaving, "order" | "keyOf"> & { readonly patch: readonly unknown[]; readonly path: string }): void {
-  if (patch.length === 0 || order.length === 0) return;
+  if (order.length === 0) return;
   let position = 0;
   for (const entry of patch) {
     if (hasDirective(entry)) continue;

@@ -37,13 +37,12 @@ export class PatchedDocument {
   get(tokens: readonly string[]): PatchedValue {
     let value = this.root;
     let literal: string | undefined;
-    for (const [depth, token] of tokens.entries()) {
+    for (const token of tokens) {
       literal = isJsonObject(value) ? numberLiteralAt(value, token) : undefined;
       if (Array.isArray(value)) {
         value = value[existingIndex(value, token)];
       } else if (isJsonObject(value)) {
         value = memberOf(value, token);
-        if (value === undefined && depth < tokens.length - 1) throw operationFailed();
       } else {
         throw operationFailed();
       }

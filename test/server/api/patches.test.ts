@@ -56,11 +56,12 @@ describe("a strategic merge patch", () => {
     };
     await api.json(`${namespace}/serviceaccounts`, { method: "POST", body: account });
     const { secrets, metadata } = await strategic(`${namespace}/serviceaccounts/keyed`, {
-      metadata: { labels: { a: null, c: "3" } },
+      metadata: { labels: { a: null, c: "3" }, annotations: { a: null, b: "2" } },
       secrets: [{ name: "a", $patch: "delete" }, { name: "c" }],
     });
     assert.deepEqual(secrets, [{ name: "c" }, { name: "b" }]);
-    assert.deepEqual((metadata as { labels?: unknown }).labels, { b: "2", c: "3" });
+    const { labels, annotations } = metadata as { labels?: unknown; annotations?: unknown };
+    assert.deepEqual([labels, annotations], [{ b: "2", c: "3" }, { b: "2" }]);
   });
 
   it("deletes values from a list of values, and orders the rest", async () => {

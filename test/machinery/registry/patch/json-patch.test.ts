@@ -109,7 +109,11 @@ describe("a JSON patch", () => {
     ["an index of many digits", { op: "remove", path: `/list/${"9".repeat(400)}` }],
     ["an index past the end", { op: "add", path: "/list/9", value: 1 }],
     ["removing past the end", { op: "remove", path: "/list/-" }],
+    ["removing the entry after the last", { op: "remove", path: "/list/2" }],
+    ["replacing the entry after the last", { op: "replace", path: "/list/2", value: 3 }],
     ["removing what is not there", { op: "remove", path: "/none" }],
+    ["a test of a list against its beginning", { op: "test", path: "/list", value: [1] }],
+    ["a test of a list against a longer one", { op: "test", path: "/list", value: [1, 2, 3] }],
     ["a path through a scalar", { op: "add", path: "/a/b", value: 1 }],
     ["removing the whole document", { op: "remove", path: "" }],
     ["replacing the whole document by a scalar", { op: "replace", path: "", value: 1 }],
@@ -157,6 +161,20 @@ describe("a JSON patch", () => {
 
   it("adds a missing member on replace, as upstream does", async () => {
     assert.deepEqual(await patched({}, [{ op: "replace", path: "/a", value: 1 }]), { a: 1 });
+  });
+
+  it("replaces the whole document by an object, but not by null", async () => {
+    assert.deepEqual(await patched({ a: 1 }, [{ op: "replace", path: "", value: { b: 2 } }]), { b: 2 });
+    await assert.rejects(patched({ a: 1 }, [{ op: "replace", path: "", value: null }]), failed);
+  });
+
+  it("takes a member that is not there for null in a test and a copy, as upstream does", async () => {
+    const operations = [
+      { op: "test", path: "/none", value: null },
+      { op: "copy", from: "/none", path: "/copy" },
+    ];
+    assert.deepEqual(await patched({}, operations), { copy: null });
+    await assert.rejects(patched({}, [{ op: "test", path: "/none/none", value: null }]), failed);
   });
 
   it("sorts the members of what it changes, as upstream does", async () => {
@@ -231,6 +249,19 @@ describe("a JSON patch", () => {
     await assert.rejects(patched({ a: list }, added), failsWith(413));
   });
 
+  it("cannot move more than twenty million entries of lists, at whose ends it moves none", async () => {
+    const list = Array.from({ length: 10_000 }, () => 0);
+    const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
+    for (const operation of [
+      { op: "remove", path: "/list/0" },
+      { op: "add", path: "/list/0", value: 0 },
+    ]) {
+      await patched({ list }, times(1000, operation));
+      await assert.rejects(patched({ list }, times(2500, operation)), failsWith(413));
+    }
+    await patched({ list }, times(2500, { op: "add", path: "/list/-", value: 0 }));
+  });
+
   it("lets others come in between while it is applied to a request that has its turn", async (t) => {
     const adds = Array.from({ length: 20 }, (_, index) => ({ op: "add", path: `/k${index}`, value: 1 }));
     const { result, turns } = await turnsDuringRequest(t, () => patched({}, adds));
@@ -243,6 +274,9 @@ describe("a JSON patch", () => {
     let nested: unknown = {};
     for (let level = 0; level < 600; level++) nested = { a: nested };
     await assert.rejects(patched(nested, [...deepen]), failed);
+    await assert.rejects(patched(nested, [...deepen, { op: "remove", path: "/a" }]), failed);
+    const intoItself = { op: "move", from: "/b", path: `/a${"/a".repeat(500)}` };
+    await assert.rejects(patched({ a: nested, b: nested }, [intoItself]), failed);
     assert.throws(() =>
       parseJsonPatch([{ op: "add", path: "/a", value: JSON.parse("[".repeat(5000) + "]".repeat(5000)) }]),
     );

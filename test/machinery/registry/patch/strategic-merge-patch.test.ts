@@ -135,6 +135,21 @@ describe("a strategic merge patch", () => {
     assert.deepEqual(created, { secrets: [{ name: "a" }] });
   });
 
+  it("leaves out nulls of an object that is new, at any depth", () => {
+    const metadata = { labels: { a: null, b: "2" }, finalizers: null };
+    assert.deepEqual(patched({}, { metadata }), { metadata: { labels: { b: "2" } } });
+  });
+
+  it("merges into the first of several entries with one key, and deletes all of them", () => {
+    const document = { secrets: [{ name: "a", kind: "first" }, { name: "a", kind: "second" }, { name: "b" }] };
+    assert.deepEqual(patched(document, { secrets: [{ name: "a", kind: "new" }] }).secrets, [
+      { name: "a", kind: "new" },
+      { name: "a", kind: "second" },
+      { name: "b" },
+    ]);
+    assert.deepEqual(patched(document, { secrets: [{ name: "a", $patch: "delete" }] }).secrets, [{ name: "b" }]);
+  });
+
   it("deletes a whole list of values by null", () => {
     const document = { metadata: { finalizers: ["f"] } };
     assert.deepEqual(patched(document, { metadata: { "$deleteFromPrimitiveList/finalizers": null } }), {

@@ -112,7 +112,7 @@ function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefi
   yield* requireNoConflict({ request, live, managers, comparison, id });
   yield;
 
-  const released = releaseFields(managers, { ...comparison, writer: id });
+  const released = releaseFields(managers, comparison);
   yield;
   const owned = withoutServerFields(applied.fields);
   const isChanged = !isSameJson(live, pruned);

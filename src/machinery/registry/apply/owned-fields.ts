@@ -109,18 +109,14 @@ export function withNamedFields(schema: Schema | undefined, node: FieldSet): Fie
   return result;
 }
 
-/**
- * The managers after a write by another manager: they lose the fields that it changed. Managers without fields are
- * removed.
- */
+/** The managers after a write: they lose the fields that it changed. Managers without fields are removed. */
 export function releaseFields(
   managers: Map<string, FieldManager>,
-  { added, modified, removed, writer }: Comparison & { readonly writer?: string },
+  { added, modified, removed }: Comparison,
 ): Map<string, FieldManager> {
   const released = new Map<string, FieldManager>();
   for (const [id, manager] of managers) {
-    const fields =
-      id === writer ? manager.fields : difference(difference(difference(manager.fields, added), modified), removed);
+    const fields = difference(difference(difference(manager.fields, added), modified), removed);
     if (!isEmpty(fields)) released.set(id, { ...manager, fields });
   }
   return released;

@@ -187,6 +187,37 @@ describe("server-side apply", () => {
     assert.equal(applied.code, 409);
   });
 
+  it("takes a number for a quantity and for a port, and refuses values of another type", async () => {
+    interface Sent {
+      readonly cpu: unknown;
+      readonly port: unknown;
+      readonly seconds: unknown;
+    }
+    const pod = ({ cpu, port, seconds }: Sent): Promise<Body> =>
+      apply(`${namespace}/pods/numbers`, "me", {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "numbers" },
+        spec: {
+          terminationGracePeriodSeconds: seconds,
+          containers: [
+            { name: "c", image: "i", resources: { limits: { cpu } }, readinessProbe: { httpGet: { port } } },
+          ],
+        },
+      });
+    const made = await pod({ cpu: 1, port: 8080, seconds: 30 });
+    assert.equal(made.kind, "Pod", made.message);
+    const { details } = await pod({ cpu: true, port: false, seconds: "30" });
+    assert.deepEqual(
+      details.causes?.map(({ field, message }) => `${field}: ${message}`),
+      [
+        "spec.terminationGracePeriodSeconds: Invalid value: expected integer, got string",
+        'spec.containers[name="c"].resources.limits.cpu: Invalid value: expected string or number, got bool',
+        'spec.containers[name="c"].readinessProbe.httpGet.port: Invalid value: expected string or number, got bool',
+      ],
+    );
+  });
+
   it("through a subresource creates nothing", async () => {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "missing" }, status: { phase: "Failed" } };
     assert.equal((await apply(`${namespace}/pods/missing/status`, "me", pod)).code, 404);

@@ -238,6 +238,38 @@ describe("a server-side apply", () => {
     assert.equal(conflicts({ text: "b" }), ".text");
   });
 
+  it("by kubectl takes over nothing because of an annotation of another version, or one that is no object of the kind", () => {
+    const configuration = { apiVersion: "v1", kind: "Sample", metadata: { name: "s" }, text: "a" };
+    const deep = `{"fieldsV1":${"[".repeat(40_000)}${"]".repeat(40_000)}}`;
+    for (const text of [
+      JSON.stringify({ ...configuration, apiVersion: "v2" }),
+      JSON.stringify({ ...configuration, nonsense: 1 }),
+      JSON.stringify({ ...configuration, entries: [{ value: "x" }] }),
+      JSON.stringify(configuration).replace('"name":"s"', `"managedFields":[${deep}]`),
+      "[]",
+      "{",
+    ]) {
+      const live = updated(undefined, sample({ text: "a", metadata: { annotations: { [annotation]: text } } }), {
+        manager: "kubectl-client",
+      });
+      const error = refusal(() => applied(live, sample({ text: "b" }), { manager: "kubectl" }));
+      assert.match(error.message, /conflict with "kubectl-client" using v1: \.text$/, text.slice(0, 100));
+    }
+  });
+
+  it("by kubectl never puts the annotation into itself, and leaves it empty where it is empty", () => {
+    const appliedTo = (text: string): Fields => {
+      const live = sample({ metadata: { annotations: { [annotation]: text } } });
+      const sent = sample({ metadata: { annotations: { [annotation]: text, own: "1" } } });
+      return applied(live, sent, { manager: "kubectl", isForced: true }).metadata.annotations ?? {};
+    };
+    assert.deepEqual(
+      JSON.parse(String(appliedTo("{}")[annotation])),
+      sample({ metadata: { annotations: { own: "1" } } }),
+    );
+    assert.equal(appliedTo("")[annotation], "");
+  });
+
   it("changes an object whatever number of fields has no manager, and its annotation of kubectl has", () => {
     const many = Object.fromEntries(Array.from({ length: maximumFields + 1 }, (_, at) => [`l${at}`, ""]));
     const annotations = { [annotation]: JSON.stringify(sample({ metadata: { labels: many } })) };

@@ -51,6 +51,7 @@ describe("a comparison of two objects", () => {
   it("tells a list without entries from none", () => {
     assertCompared("entries", { before: null, after: [], modified: { "f:entries": {} } });
     assertCompared("entries", { before: [], after: [one], added: members });
+    assertCompared("entries", { before: [one], after: [], removed: members });
     assertCompared("entries", { before: [], after: [] });
   });
 

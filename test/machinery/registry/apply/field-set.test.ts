@@ -109,6 +109,18 @@ describe("a field set", () => {
     assert.deepEqual(decodeFieldSet(fields), { "f:a": {}, "f:b": { ".": {}, "f:c": {} } });
   });
 
+  it("has the paths of both elements where a client writes one element in two ways", () => {
+    const fields = { 'v:"a"': { "f:x": {} }, 'v: "a"': { "f:y": {} } };
+    assert.deepEqual(decodeFieldSet(fields), { 'v:"a"': { "f:x": {}, "f:y": {} } });
+  });
+
+  it("is stored with its elements in order, at every level", () => {
+    const stored = sorted({ "f:b": { "f:d": {}, ".": {}, "f:c": {} }, "f:a": {} });
+    assert.equal(JSON.stringify(stored), '{"f:a":{},"f:b":{".":{},"f:c":{},"f:d":{}}}');
+    assert.equal(JSON.stringify(sorted({ "f:a": { "f:c": {}, "f:b": {} } })), '{"f:a":{"f:b":{},"f:c":{}}}');
+    assert.equal(sorted(stored), stored, "what is in order is not copied");
+  });
+
   it("refuses an invalid field set", () => {
     for (const fields of [1, [], null, { "f:a": 1 }, { "k:[]": {} }, { "k:{": {} }, { "i:x": {} }]) {
       assert.throws(() => decodeFieldSet(fields), SyntaxError, JSON.stringify(fields));

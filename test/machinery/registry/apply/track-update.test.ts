@@ -37,6 +37,12 @@ describe("an update", () => {
     });
   });
 
+  it("that only removes fields takes them from their owners", () => {
+    const created = updated(undefined, sample({ text: "a", metadata: { labels: { a: "1" } } }), { manager: "one" });
+    const changed = updated(created, sample({ metadata: { labels: { a: "1" } } }), { manager: "two" });
+    assert.deepEqual(ownership(changed), { one: { "f:metadata": { "f:labels": { ".": {}, "f:a": {} } } } });
+  });
+
   it("that changes nothing keeps the managedFields as they are, times included", () => {
     const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
     const again = updated(created, sample({ text: "a" }), { manager: "other", now: 5000 });
@@ -83,6 +89,32 @@ describe("an update", () => {
     const managedFields = [{ ...entry, fieldsV1: { "f:whole": {} } }];
     const created = updated(undefined, sample({ text: "a", metadata: { managedFields } }), { manager: "m" });
     assert.deepEqual(ownership(created), { else: { "f:whole": {} }, m: { "f:text": {} } });
+  });
+
+  it("leaves out managers of a version that the server does not know, even when nothing else changes", () => {
+    const created = updated(undefined, sample({ text: "a" }), { manager: "m" });
+    const [known] = created.metadata.managedFields ?? [];
+    const managedFields = [
+      { ...known, ...entry },
+      { ...entry, apiVersion: "v9" },
+    ].map((each, at) => ({
+      ...each,
+      manager: `manager${at}`,
+      fieldsV1: { "f:text": {} },
+    }));
+    const next = updated(created, sample({ text: "a", metadata: { managedFields } }), { manager: "m" });
+    assert.deepEqual(ownership(next), { manager0: { "f:text": {} } });
+  });
+
+  it("takes a path inside a list that is owned as a whole for the list", () => {
+    const managedFields = [
+      { ...entry, fieldsV1: { "f:whole": { 'k:{"name":"x"}': {} }, "f:metadata": { "f:name": {} } } },
+    ];
+    const live = updated(undefined, sample({ whole: [{ name: "x" }] }), { manager: "m" });
+    const owned = updated(live, sample({ whole: [{ name: "x" }], metadata: { managedFields } }), { manager: "m" });
+    const { code, message } = refusal(() => applied(owned, sample({ whole: [{ name: "y" }] }), { manager: "other" }));
+    assert.equal(code, 409);
+    assert.match(message, /conflict with "else" using v1: \.whole$/);
   });
 
   it("keeps one entry of a manager, the last, where a client gives two managers the same name", () => {

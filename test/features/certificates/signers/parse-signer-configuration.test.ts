@@ -51,6 +51,57 @@ describe("the signer configuration", () => {
     );
   });
 
+  it("signs for ten minutes to thirty years, but for no longer than its generated CA", () => {
+    const lifetimes = (maximumLifetime: string, lifetime: string): readonly string[] =>
+      faultsOfSigner({ maximumLifetime, certificateAuthority: { generate: { commonName: "Example CA", lifetime } } });
+    for (const longest of ["10m", "262800h"]) assert.deepEqual(lifetimes(longest, longest), [], longest);
+    for (const wrong of ["599s", "262801h"]) {
+      const range = "must be a duration such as 720h, from 10m to 262800h (30 years)";
+      assert.equal(lifetimes(wrong, "262800h")[0], `signers[0].maximumLifetime: ${range}`);
+      assert.equal(lifetimes("10m", wrong)[0], `signers[0].certificateAuthority.generate.lifetime: ${range}`);
+    }
+    assert.deepEqual(lifetimes("721h", "720h"), [
+      "signers[0].maximumLifetime: must not be longer than certificateAuthority.generate.lifetime",
+    ]);
+  });
+
+  it("may sign common names only, but not nothing: an empty list allows no name", () => {
+    assert.deepEqual(faultsOfSigner({ dnsNames: undefined, subject: { commonNames: ["a"] } }), []);
+    for (const none of [{ dnsNames: [] }, { dnsNames: undefined, subject: { commonNames: [], organizations: ["a"] } }])
+      assert.match(faultsOfSigner(none).join(), /^signers\[0\]\.dnsNames: is required: set the names/);
+  });
+
+  it("has a generated CA with a name of at most 64 characters, and no file besides", () => {
+    const generate = (commonName: string, more: object = {}): readonly string[] =>
+      faultsOfSigner({ certificateAuthority: { generate: { commonName }, ...more } });
+    assert.deepEqual(generate("a".repeat(64)), []);
+    for (const name of ["a".repeat(65), " ", "CA\u007f", "Zoë"])
+      assert.match(generate(name).join(), /generate\.commonName: must be 1 to 64 visible ASCII characters$/, name);
+    for (const file of ["certificateFile", "keyFile"])
+      assert.match(generate("a", { [file]: "a" }).join(), /generate: cannot be combined with/, file);
+  });
+
+  it("has as many signers as the documentation says", () => {
+    const signers = (count: number) =>
+      withSigners(...Array.from({ length: count }, (_, at) => ({ ...signer, name: `example.com/s${at}` })));
+    assert.deepEqual(faultsOf(signers(100)), []);
+    assert.deepEqual(faultsOf(signers(101)), ["signers: must have at most 100 entries"]);
+  });
+
+  it("allows a URI of one host, by its name or address", () => {
+    assert.deepEqual(faultsOfSigner({ uris: ["https://10.0.0.1:443/*", "spiffe://*.example.com:443/*", "urn:*"] }), []);
+  });
+
+  it("keeps the URI of a key in a PKCS #11 token as it is", () => {
+    const certificateAuthority = { certificateFile: "ca.crt", keyFile: "pkcs11:token=ca;object=key" };
+    const [read] = parsed(withSigners({ ...signer, certificateAuthority }));
+    assert.deepEqual(read?.certificateAuthority, {
+      type: "files",
+      certificateFile: "/etc/signet/ca.crt",
+      keyFile: "pkcs11:token=ca;object=key",
+    });
+  });
+
   it("finds CA files beside itself", () => {
     const certificateAuthority = { certificateFile: "ca.crt", keyFile: "/run/keys/ca.key" };
     const [read] = parsed(withSigners({ ...signer, certificateAuthority }));
@@ -138,6 +189,22 @@ describe("the signer configuration", () => {
       { emailAddresses: ["*"] },
       /^signers\[0\]\.emailAddresses\[0\]: must be an email address/,
     ],
+    [
+      "a mail address of nobody",
+      { emailAddresses: ["@example.com"] },
+      /^signers\[0\]\.emailAddresses\[0\]: must be an email address/,
+    ],
+    [
+      "a mail address of two domains",
+      { emailAddresses: ["a@b.com@example.com"] },
+      /^signers\[0\]\.emailAddresses\[0\]: must be an email address/,
+    ],
+    [
+      "a URL of revocation information that no client can fetch",
+      { revocationURL: "ldap://example.com" },
+      /^signers\[0\]\.revocationURL: must be a URL such as http:\/\/pki\.example\.com, .*, or empty$/,
+    ],
+    ["an address that is a number", { ipRanges: [10] }, /^signers\[0\]\.ipRanges\[0\]: must be an IP address/],
     ["every mail address", { emailAddresses: ["*@**"] }, /^signers\[0\]\.emailAddresses\[0\]: must end with a label/],
     [
       "a usage that there is not",

@@ -181,9 +181,12 @@ describe("issueCertificate", () => {
     for (const passedOn of [[], ["clientAuth"], ["serverAuth", "any"]] as const) {
       assert.deepEqual(issueBelow(...passedOn), [extendedKeyUsages.clientAuth]);
     }
-    assert.throws(() => issueBelow("serverAuth"), {
-      message: "the extended key usages of the CA do not include clientAuth",
-    });
+    const refusal = { message: "the extended key usages of the CA do not include clientAuth" };
+    assert.throws(() => issueBelow("serverAuth"), refusal);
+    const servers = intermediateOf(authority, "servers", { extendedKeyUsages: ["serverAuth"] });
+    const below = intermediateOf(servers, "below");
+    const path = [below.certificate, servers.certificate, authority.certificate];
+    assert.throws(() => issue({ authority: { ...below, path } }), refusal, "of a CA above its own");
   });
 
   it("refuses unknown usages", () => {

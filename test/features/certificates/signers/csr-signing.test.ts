@@ -76,6 +76,32 @@ describe("csr-signing", () => {
     assert.equal(certificate.isCA, false);
   });
 
+  it("signs for as long as the request asks, by default a day for nodes, and never longer than --cluster-signing-duration", async () => {
+    const wishes = [
+      { name: "user", signerName: apiserverClient, commonName: "alice" },
+      { name: "node", signerName: apiserverClientNodeAgent, ...node },
+    ];
+    const hours = async (of: CertificateScene, requested?: number): Promise<(number | undefined)[]> =>
+      Promise.all(
+        wishes.map(async (wish) => {
+          const expirationSeconds = requested === undefined ? {} : { expirationSeconds: requested * 3600 };
+          const [leaf] = await of.obtain({
+            ...wish,
+            name: `${wish.name}-${requested ?? "default"}`,
+            ...expirationSeconds,
+          });
+          return leaf && Math.round((leaf.notAfter - leaf.notBefore) / 3_600_000);
+        }),
+      );
+    assert.deepEqual(await hours(scene), [8760, 24]);
+    assert.deepEqual(await hours(scene, 48), [48, 48]);
+    assert.deepEqual(await hours(scene, 8761), [8760, 8760]);
+    const bounded = await startTestServer({ settings: { "cluster-signing-duration": "2h" } });
+    for (const requested of [undefined, 3])
+      assert.deepEqual(await hours(new CertificateScene(bounded.client), requested), [2, 2]);
+    await bounded.stop();
+  });
+
   it("fails a request that breaks its signer's rules, and names them", async () => {
     const name = "stranger";
     await scene.request({ name, signerName: apiserverClientNodeAgent, commonName: "alice", names: { uris: ["a:b"] } });

@@ -346,6 +346,62 @@ describe("a signer of --signer-config", () => {
     );
   });
 
+  it("does not sign while the API server trusts its CA for client certificates, which may begin later", async () => {
+    const signer = withFiles("example.com/late", { commonName: "late", usages: ["client auth"] });
+    const [late, other] = [
+      readFileSync(signer.certificateAuthority.certificateFile),
+      newAuthority("other").certificate,
+    ];
+    const clients = folder.write("clients.crt", other);
+    const scene = await start({ "signer-config": fileOf(configurationOf(signer)), "client-ca-file": clients });
+    const wish = { signerName: signer.name, commonName: "", names: { dnsNames: ["a.example.com"] } };
+    const obtain = (name: string): ReturnType<typeof scene.obtain> =>
+      scene.obtain({ ...wish, name, usages: ["client auth"] });
+    await obtain("before");
+
+    writeFileSync(clients, late);
+    server?.readFilesAgain();
+    await scene.request({ ...wish, name: "between", usages: ["client auth"] });
+    await scene.approve("between");
+    // What was approved later is issued: by then the loop has passed the request.
+    const user = { signerName: signerNames.apiserverClient(scene.names), commonName: "alice" };
+    await scene.obtain({ ...user, name: "user" });
+    assert.equal((await scene.requests.get("between")).status.certificate, undefined);
+
+    folder.write("clients.crt", other);
+    server?.readFilesAgain();
+    await obtain("after");
+  });
+
+  it("names its own URL of revocation information in its certificates, or none, if the server has such a URL", async () => {
+    const signers = { usual: {}, own: { revocationURL: "http://mirror.test/" }, none: { revocationURL: "" } };
+    const file = fileOf(
+      configurationOf(
+        ...Object.entries(signers).map(([commonName, more]) =>
+          withFiles(`example.com/${commonName}`, { commonName, ...more }),
+        ),
+      ),
+    );
+    const addresses = async (scene: CertificateScene): Promise<string[]> => {
+      const wish = { ...serving, organizations: [], commonName: "", names: { dnsNames: ["a.example.com"] } };
+      const issued = Object.keys(signers).map(async (name) => {
+        const [leaf] = await scene.obtain({ ...wish, name, signerName: `example.com/${name}` });
+        const found = leaf?.der.toString("latin1").match(/http:\/\/[a-z.]+\/pki\/[a-z]+/g) ?? [];
+        return found.join(" ");
+      });
+      return Promise.all(issued);
+    };
+    const below = (base: string): string => ["crl", "ocsp", "ca"].map((path) => `${base}/pki/${path}`).join(" ");
+    const urls = { "revocation-url": "http://pki.test", "revocation-http-address": "127.0.0.1:0" };
+    assert.deepEqual(await addresses(await start({ "signer-config": file, ...urls })), [
+      below("http://pki.test"),
+      below("http://mirror.test"),
+      "",
+    ]);
+    await server?.stop();
+    assert.deepEqual(await addresses(await start({ "signer-config": file })), ["", "", ""]);
+  });
+
   it("must not sign client certificates with an intermediate CA whose root the API server may trust", async () => {
     const root = newAuthority("root");
     const privateKey = generatePrivateKey("ECDSA P-256");

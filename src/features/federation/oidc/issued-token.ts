@@ -3,8 +3,9 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { commonAudiences, quotedAudiences } from "../../../machinery/authentication/token-authentication.ts";
-import type { TokenOutcome, VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
+import type { TokenCheck, TokenOutcome, VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
+import type { SharePath } from "../../../machinery/scheduling/share-path.ts";
 import { parseToken, VerifiedTokenCache } from "../../accounts/index.ts";
 import type { ParsedToken } from "../../accounts/index.ts";
 import type { IssuerKey } from "./issuer-key.ts";
@@ -44,7 +45,7 @@ const unknownKey = Symbol("unknown key");
  */
 export function issuedTokens(options: IssuedTokenOptions): VerifyToken {
   const verifier = new IssuedTokenVerifier(options);
-  return (token, { audiences }) => verifier.verify(token, audiences);
+  return (token, check) => verifier.verify(token, check);
 }
 
 class IssuedTokenVerifier {
@@ -58,12 +59,13 @@ class IssuedTokenVerifier {
     this.#issuersByUrl = new Map(options.issuers.map((one) => [one.issuer.url, one]));
   }
 
-  verify(token: string, audiences: readonly string[]): ReturnType<VerifyToken> {
+  verify(token: string, { audiences, asker }: TokenCheck): ReturnType<VerifyToken> {
     const common = commonAudiences(audiences, this.#options.apiAudiences);
     // Texts without dots are tokens of other kinds: do not compute a digest for them.
     if (common.length === 0 || !token.includes(".")) return notApplicable;
     const outcome = this.#outcome(token, common);
-    return outcome.outcome === unknownKey ? outcomeWithOtherKeys(outcome, () => this.#outcome(token, common)) : outcome;
+    if (outcome.outcome !== unknownKey) return outcome;
+    return outcomeWithOtherKeys(outcome, { asker: asker(), tryAgain: () => this.#outcome(token, common) });
   }
 
   /** The result of the token with the present keys. */
@@ -109,7 +111,10 @@ class IssuedTokenVerifier {
 }
 
 /** Fetches the issuer's keys, and tries the token again with each changed set of keys, until one of these keys made the signature. */
-async function outcomeWithOtherKeys(first: Retry, tryAgain: () => TokenOutcome | Retry): Promise<TokenOutcome> {
+async function outcomeWithOtherKeys(
+  first: Retry,
+  { asker, tryAgain }: { readonly asker: SharePath; readonly tryAgain: () => TokenOutcome | Retry },
+): Promise<TokenOutcome> {
   const { keys } = first;
   let latest: TokenOutcome | Retry = first;
   // Do not try the same keys again: the result would be the same, and a token without a key id is checked with all of them.
@@ -118,7 +123,7 @@ async function outcomeWithOtherKeys(first: Retry, tryAgain: () => TokenOutcome |
     if (!isSame) latest = tryAgain();
     return latest;
   };
-  await keys.refresh(() => withPresentKeys().outcome !== unknownKey);
+  await keys.refresh({ asker, isKnown: () => withPresentKeys().outcome !== unknownKey });
   const again = withPresentKeys();
   if (again.outcome !== unknownKey) return again;
   return refused(keys.current() === undefined ? notInitialized : badSignature);

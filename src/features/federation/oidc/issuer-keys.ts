@@ -5,6 +5,8 @@ import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/logging/outage-report.ts";
+import { FairShare } from "../../../machinery/scheduling/fair-share.ts";
+import type { SharePath } from "../../../machinery/scheduling/share-path.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { parseIssuerKey } from "./issuer-key.ts";
 import type { IssuerKey, JwsAlgorithm } from "./issuer-key.ts";
@@ -21,6 +23,8 @@ const maximumAgeMilliseconds = 60 * 60_000;
 const longestOutageMilliseconds = 24 * 60 * 60_000;
 /** The most tokens that wait for an attempt. */
 const maximumWaiting = 100;
+/** What the tokens of one asker may have of the places that the others of its level leave. */
+const sharePerAsker = 0.75;
 const tooMany = "Too many requests wait for the keys of an issuer, please try again later.";
 const maximumKeys = 64;
 
@@ -64,7 +68,7 @@ export class IssuerKeys {
   #attempt: Promise<void> | undefined;
   /** An attempt that is planned but has not begun: it will find every key that was made before it was requested. */
   #nextAttempt: Promise<void> | undefined;
-  #waiting = 0;
+  readonly #waiting = new FairShare({ places: maximumWaiting, sharePerUser: sharePerAsker });
   readonly #previous: FetchedKeys | undefined;
 
   constructor({ previous, ...options }: IssuerKeysOptions) {
@@ -98,11 +102,12 @@ export class IssuerKeys {
 
   /**
    * Fetches the keys for a token whose key is unknown, as soon as an attempt is allowed: the issuer may have just made the key. If
-   * `isKnown` is true after the present attempt, no new attempt is made. Rejects with a 429 ApiError when too many tokens wait.
+   * `isKnown` is true after the present attempt, no new attempt is made. Rejects with a 429 ApiError when too many tokens wait, in all or
+   * of this asker.
    */
-  async refresh(isKnown: () => boolean): Promise<void> {
-    if (this.#waiting >= maximumWaiting) throw tooManyRequests(tooMany, 1);
-    this.#waiting++;
+  async refresh({ asker, isKnown }: { readonly asker: SharePath; readonly isKnown: () => boolean }): Promise<void> {
+    if (!this.#waiting.mayTake(asker)) throw tooManyRequests(tooMany, 1);
+    this.#waiting.take(asker);
     try {
       if (this.#attempt !== undefined) {
         await this.#attempt;
@@ -111,7 +116,7 @@ export class IssuerKeys {
       }
       await (this.#nextAttempt ??= this.#fetchNext());
     } finally {
-      this.#waiting--;
+      this.#waiting.release(asker);
     }
   }
 

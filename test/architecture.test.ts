@@ -36,7 +36,12 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/storage",
     "machinery/tracing",
   ],
-  "machinery/authentication": ["machinery/api", "machinery/scheduling/share-path", "machinery/tracing"],
+  "machinery/authentication": [
+    "machinery/api",
+    "machinery/scheduling/fair-share",
+    "machinery/scheduling/share-path",
+    "machinery/tracing",
+  ],
   "machinery/authorization": ["machinery/api"],
   "machinery/expressions": ["machinery/api", "pki/names/ip-address", "pki/names/parse-url"],
   "machinery/http2": ["machinery/api/bytes", "machinery/scheduling/token-bucket"],

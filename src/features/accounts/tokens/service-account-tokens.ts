@@ -17,6 +17,7 @@ import type {
 } from "../../../machinery/authentication/token-authentication.ts";
 import { notApplicable, refused } from "../../../machinery/authentication/credential.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
+import { WaitingTokens } from "../../../machinery/authentication/waiting-tokens.ts";
 import { VerifiedTokenCache } from "./verified-token-cache.ts";
 
 export interface ServiceAccountTokenOptions {
@@ -79,21 +80,25 @@ export function createServiceAccountTokenVerifier(options: ServiceAccountTokenOp
 
 /**
  * Before a token of this server's issuers is refused for an unknown key, fetches the keys: the external signer may have just made the key
- * (upstream: `keyCache.GetPublicKeys`). All other tokens are verified at once.
+ * (upstream: `keyCache.GetPublicKeys`). All other tokens are verified at once. Rejects with a 429 ApiError when too many tokens wait, in
+ * all or of one asker.
  */
 export function learningKeys(
   verify: VerifyTokenInMemory,
   { keys, issuers }: Pick<ServiceAccountTokenOptions, "issuers"> & { readonly keys: TokenKeys },
 ): VerifyToken {
   const acceptedIssuers = new Set(issuers);
+  const waiting = new WaitingTokens(tooManyWait);
   return (token, check) => {
     const parsed = token.includes(".") ? parseToken(token) : undefined;
     const { kid = "" } = parsed?.header ?? {};
     const isKnown = kid === "" || keys.verification().byId.has(kid);
-    const learning = isKnown || !hasIssuer(parsed?.payload, acceptedIssuers) ? undefined : keys.learn?.(kid);
-    return learning === undefined ? verify(token, check) : learning.then(() => verify(token, check));
+    if (isKnown || !hasIssuer(parsed?.payload, acceptedIssuers)) return verify(token, check);
+    return waiting.wait(check.asker(), async () => keys.learn?.(kid)).then(() => verify(token, check));
   };
 }
+
+const tooManyWait = "Too many requests wait for the keys of the external signer, please try again later.";
 
 /** Why a token is not valid now, or undefined. The checks are in go-jose's order. */
 function timeFault({ notBefore, expiresAt, issuedAt }: VerifiedToken, now: number): string | undefined {

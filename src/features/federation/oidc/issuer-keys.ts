@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { isHttpsUrl } from "../../../machinery/api/addresses/is-https-url.ts";
-import { tooManyRequests } from "../../../machinery/api/api-error.ts";
+import { WaitingTokens } from "../../../machinery/authentication/waiting-tokens.ts";
 import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import { millisecondsSince } from "../../../machinery/api/clock.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
 import { OutageReport } from "../../../machinery/logging/outage-report.ts";
-import { FairShare } from "../../../machinery/scheduling/fair-share.ts";
 import type { SharePath } from "../../../machinery/scheduling/share-path.ts";
 import type { FetchDocument } from "./fetch-document.ts";
 import { parseIssuerKey } from "./issuer-key.ts";
@@ -21,10 +20,6 @@ const defaultAgeMilliseconds = 10 * 60_000;
 const maximumAgeMilliseconds = 60 * 60_000;
 /** How long the keys of an unreachable issuer stay in use. */
 const longestOutageMilliseconds = 24 * 60 * 60_000;
-/** The most tokens that wait for an attempt. */
-const maximumWaiting = 100;
-/** What the tokens of one asker may have of the places that the others of its level leave. */
-const sharePerAsker = 0.75;
 const tooMany = "Too many requests wait for the keys of an issuer, please try again later.";
 const maximumKeys = 64;
 
@@ -68,7 +63,7 @@ export class IssuerKeys {
   #attempt: Promise<void> | undefined;
   /** An attempt that is planned but has not begun: it will find every key that was made before it was requested. */
   #nextAttempt: Promise<void> | undefined;
-  readonly #waiting = new FairShare({ places: maximumWaiting, sharePerUser: sharePerAsker });
+  readonly #waiting = new WaitingTokens(tooMany);
   readonly #previous: FetchedKeys | undefined;
 
   constructor({ previous, ...options }: IssuerKeysOptions) {
@@ -105,19 +100,15 @@ export class IssuerKeys {
    * `isKnown` is true after the present attempt, no new attempt is made. Rejects with a 429 ApiError when too many tokens wait, in all or
    * of this asker.
    */
-  async refresh({ asker, isKnown }: { readonly asker: SharePath; readonly isKnown: () => boolean }): Promise<void> {
-    if (!this.#waiting.mayTake(asker)) throw tooManyRequests(tooMany, 1);
-    this.#waiting.take(asker);
-    try {
+  refresh({ asker, isKnown }: { readonly asker: SharePath; readonly isKnown: () => boolean }): Promise<void> {
+    return this.#waiting.wait(asker, async () => {
       if (this.#attempt !== undefined) {
         await this.#attempt;
         // The issuer may have answered this attempt before it made the key.
         if (isKnown()) return;
       }
       await (this.#nextAttempt ??= this.#fetchNext());
-    } finally {
-      this.#waiting.release(asker);
-    }
+    });
   }
 
   close(): void {

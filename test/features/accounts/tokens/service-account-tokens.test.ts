@@ -5,6 +5,7 @@ import { compactVerify, importJWK } from "jose";
 import {
   apiAudience,
   bob,
+  checkFor,
   encode,
   fixedTokenKeys,
   forge,
@@ -13,6 +14,10 @@ import {
   newKeyPem,
   scene,
 } from "./token-scene.ts";
+import { learningKeys } from "../../../../src/features/accounts/tokens/service-account-tokens.ts";
+import type { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import type { SharePath } from "../../../../src/machinery/scheduling/share-path.ts";
+import { sharePath } from "../../../../src/machinery/scheduling/share-path.ts";
 import {
   distinctKeys,
   parseTokenSigningKey,
@@ -320,5 +325,31 @@ describe("a cached token", () => {
     counting.verify(token, { audiences: [apiAudience] });
     counting.verify(token, { audiences: [apiAudience] });
     assert.equal(verifications, 2);
+  });
+});
+
+describe("a token with a key that the external signer may have just made", () => {
+  it("waits for it, however many forged ones of another address wait, and so does one in a TokenReview", async () => {
+    const { clock, key, pem, verify } = scene();
+    const fetched = Promise.withResolvers<undefined>();
+    const keys = { ...fixedTokenKeys(key), learn: () => fetched.promise };
+    const check = learningKeys(verify, { keys, issuers: [issuer] });
+    const payload = goodClaims(clock.now());
+    const unknown = forge(pem, { header: { alg: "ES256", kid: "unknown" }, payload });
+    const forged = Promise.allSettled(
+      Array.from({ length: 400 }, async () => check(unknown, checkFor([apiAudience], "192.0.2.1"))),
+    );
+    const asker = (): SharePath => sharePath({ username: "ann", groups: [], extra: {} });
+    const others = [
+      check(unknown, checkFor([apiAudience], "192.0.2.2")),
+      check(unknown, { audiences: [apiAudience], asker }),
+    ];
+    const known = check(forge(pem, { header: { alg: "ES256", kid: key.kid }, payload }), checkFor([apiAudience]));
+    assert.ok("outcome" in known && known.outcome === "authenticated");
+    fetched.resolve(undefined);
+    for (const one of others) assert.equal((await one).outcome, "refused");
+    const refusals = (await forged).flatMap((one) => (one.status === "rejected" ? [one.reason as ApiError] : []));
+    assert.ok(refusals.length >= 300);
+    assert.deepEqual([...new Set(refusals.map((error) => [error.code, error.retryAfterSeconds].join()))], ["429,1"]);
   });
 });

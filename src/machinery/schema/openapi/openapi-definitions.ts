@@ -1,6 +1,6 @@
 import type { Names } from "../../api/names.ts";
 import type { GroupVersionKind } from "../../api/resource-type.ts";
-import type { ArraySchema, Field, ObjectSchema, ScalarType, Schema } from "../schema.ts";
+import type { AnySchema, ArraySchema, Field, ObjectSchema, ScalarType, Schema } from "../schema.ts";
 
 /** A JSON schema as OpenAPI writes it. */
 export interface OpenApiSchema {
@@ -86,7 +86,6 @@ export class DefinitionCollector {
   }
 
   #schema(schema: Schema, group: string): OpenApiSchema {
-    if (schema.type === "any") return { type: "object" };
     if (schema.type === "object") return this.#reference(this.#add(schema, group));
     if (schema.type === "array") {
       return { type: "array", items: this.#schema(schema.items, group), ...listExtensions(schema) };
@@ -95,10 +94,10 @@ export class DefinitionCollector {
       const isAtomic = schema.isAtomic === true && { "x-kubernetes-map-type": "atomic" };
       return { type: "object", additionalProperties: this.#schema(schema.values, group), ...isAtomic };
     }
-    const scalar = (this.#openApi === 3 ? unionTypes[schema.type] : undefined) ?? scalarTypes[schema.type];
-    const named = namedScalars[schema.type];
-    if (named !== undefined) return this.addShared(named.goType, { description: named.description, ...scalar });
-    return schema.enum === undefined ? scalar : { ...scalar, enum: schema.enum.toSorted() };
+    const type = (this.#openApi === 3 ? unionTypes[schema.type] : undefined) ?? simpleTypes[schema.type];
+    const named = namedTypes[schema.type];
+    if (named !== undefined) return this.addShared(named.goType, { description: named.description, ...type });
+    return schema.type === "any" || schema.enum === undefined ? type : { ...type, enum: schema.enum.toSorted() };
   }
 }
 
@@ -115,21 +114,26 @@ function listExtensions(schema: ArraySchema): OpenApiSchema {
   };
 }
 
-/** Scalars that client programs recognise by the names of their definitions, if these are upstream's names. */
-const namedScalars: Readonly<Partial<Record<ScalarType, { readonly goType: string; readonly description: string }>>> = {
+type SimpleType = ScalarType | AnySchema["type"];
+
+/** Types that client programs recognise by the names of their definitions, if these are upstream's names. */
+const namedTypes: Readonly<Partial<Record<SimpleType, { readonly goType: string; readonly description: string }>>> = {
   time: { goType: "apis.meta.v1.Time", description: "A time as in RFC 3339, to the second." },
   microTime: { goType: "apis.meta.v1.MicroTime", description: "A time as in RFC 3339, to the microsecond." },
   quantity: { goType: "api.resource.Quantity", description: "A number with a suffix, such as 500m or 2Gi." },
   intOrString: { goType: "util.intstr.IntOrString", description: "A number or a text, such as a port or its name." },
+  // The only values of any shape that kinds have are sets of fields.
+  any: { goType: "apis.meta.v1.FieldsV1", description: "A set of fields, as nested maps of path elements." },
 };
 
 /** Types that OpenAPI 2 cannot express. */
-const unionTypes: Readonly<Partial<Record<ScalarType, OpenApiSchema>>> = {
+const unionTypes: Readonly<Partial<Record<SimpleType, OpenApiSchema>>> = {
   quantity: { oneOf: [{ type: "string" }, { type: "number" }] },
   intOrString: { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] },
 };
 
-const scalarTypes: Readonly<Record<ScalarType, OpenApiSchema>> = {
+const simpleTypes: Readonly<Record<SimpleType, OpenApiSchema>> = {
+  any: { type: "object" },
   string: { type: "string" },
   boolean: { type: "boolean" },
   int32: { type: "integer", format: "int32" },

@@ -106,6 +106,14 @@ test("scalars have their formats", () => {
   assert.equal(definitions[time]?.format, "date-time");
 });
 
+test("a set of fields has the name that kubectl explain shows", () => {
+  const entry = "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry";
+  const fields = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
+  const { definitions } = everything;
+  assert.equal(property(definitions, entry, "fieldsV1").$ref, `#/definitions/${fields}`);
+  assert.equal(definitions[fields]?.type, "object");
+});
+
 test("required fields are listed", () => {
   assert.deepEqual(everything.definitions["io.k8s.api.certificates.v1.CertificateSigningRequest"]?.required, ["spec"]);
 });

@@ -5,7 +5,8 @@ import { taintEffects } from "../nodes/node-schema.ts";
 import type { Pod } from "./schema/pod-schema.ts";
 import type { Toleration } from "./schema/scheduling.ts";
 
-const operators = ["Equal", "Exists", "Lt", "Gt"];
+/** Those of Kubernetes 1.36: `Lt` and `Gt` need a feature there that is switched off. */
+const operators = ["Equal", "Exists"];
 
 /** The taints that a toleration tolerates, without its duration. */
 const meaningOf = ({ key = "", operator = "", value = "", effect = "" }: Toleration): string =>

@@ -69,6 +69,7 @@ describe("a pod", () => {
       { key: "a b", operator: "Exists", value: "v" },
       { key: "a", value: "v w", effect: "Never", tolerationSeconds: 5 },
       { key: "a", operator: "Is" },
+      { key: "a", operator: "Lt", value: "5" },
     ];
     const shortened = (faults: readonly string[]): string[] => faults.map((fault) => fault.slice(0, 96));
     const env = [{ name: "A B" }, { name: "" }, { name: "A=" }];
@@ -82,13 +83,14 @@ describe("a pod", () => {
       "spec.tolerations[2].effect: Invalid value: \"Never\": effect must be 'NoExecute' when `tolerationS",
       'spec.tolerations[2].operator: Invalid value: "v w": a valid label must be an empty string or con',
       'spec.tolerations[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferN',
-      'spec.tolerations[3].operator: Unsupported value: "Is": supported values: "Equal", "Exists", "Lt"',
+      'spec.tolerations[3].operator: Unsupported value: "Is": supported values: "Equal", "Exists"',
+      'spec.tolerations[4].operator: Unsupported value: "Lt": supported values: "Equal", "Exists"',
     ]);
     const stored = decode(made).value;
     assert.deepEqual(faultsOfChange(definition, prepared(definition, stored), prepared(definition, stored)), []);
     const more = prepared(definition, { ...stored, spec: { ...stored.spec, tolerations: [...wrong, { key: "b c" }] } });
     assert.deepEqual(shortened(faultsOfChange(definition, more, prepared(definition, stored))), [
-      'spec.tolerations[4].key: Invalid value: "b c": name part must consist of alphanumeric characters',
+      'spec.tolerations[5].key: Invalid value: "b c": name part must consist of alphanumeric characters',
     ]);
   });
 

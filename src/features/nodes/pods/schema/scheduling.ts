@@ -110,7 +110,7 @@ export const topologySpreadConstraint = struct(
 
 export const toleration = struct("v1.Toleration", "A taint that a Pod puts up with.", {
   key: omitEmpty(1, string, "The taint's key; empty with operator Exists: all taints."),
-  operator: omitEmpty(2, named(string, "v1.TolerationOperator"), "Exists, Equal, Lt or Gt."),
+  operator: omitEmpty(2, named(string, "v1.TolerationOperator"), "Exists or Equal."),
   value: omitEmpty(3, string, "The taint's value."),
   effect: omitEmpty(4, named(oneOf(taintEffects), "v1.TaintEffect"), "The taint's effect; empty: all effects."),
   tolerationSeconds: pointer(5, int64, "Seconds for which a NoExecute taint is put up with."),

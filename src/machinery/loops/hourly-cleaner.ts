@@ -1,7 +1,9 @@
+import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
 import type { NamedResourceType } from "../api/resource-type.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { deletionDelayMilliseconds } from "../scheduling/deletion-delays.ts";
+import { messageOf } from "../api/thrown-error.ts";
 import { controllerQueue } from "./controller.ts";
 import type { Controller, ControllerContext } from "./controller.ts";
 import { deleteWithUid } from "./delete-with-uid.ts";
@@ -20,12 +22,13 @@ const everything = "everything";
 
 /**
  * A controller that checks all objects of a resource every hour, and deletes the objects for which `isDue` holds in two checks in a row.
- * So a clock that is wrong for a moment deletes nothing.
+ * So a clock that is wrong for a moment deletes nothing. An object whose deletion is refused, for instance by an admission policy, does not
+ * hold up the others, and is tried again at the next check.
  */
 export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions<T>): Controller => ({
   name: options.name,
   start(context) {
-    const { client, informers } = context;
+    const { client, informers, log } = context;
     const type = options.resource(context.names);
     const objects = informers.of(type);
     const isDue = options.isDue(context);
@@ -37,19 +40,34 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
         const work = new LongWork();
         const due = new Set<string>();
         let removed = 0;
+        const refusals: ApiError[] = [];
         for (const object of objects.list()) {
           await work.pause();
           if (!isDue(object)) continue;
           const { uid = "" } = object.metadata;
           due.add(uid);
           if (!dueBefore.has(uid)) continue;
-          await deleteWithUid(client.resource(type), object);
-          removed++;
+          try {
+            await deleteWithUid(client.resource(type), object);
+            removed++;
+          } catch (error) {
+            if (!isRefusal(error)) throw error;
+            refusals.push(error);
+          }
         }
         dueBefore = due;
+        const [first] = refusals;
+        if (first !== undefined) {
+          const fields = { controller: options.name, failures: refusals.length, error: messageOf(first) };
+          log.error(fields, "could not delete some objects, and will retry in an hour; the error is that of the first");
+        }
         return `removed ${removed} ${options.what}`;
       },
     });
     return { queue, onSynced: () => queue.add(everything) };
   },
 });
+
+/** Whether the failure may concern only this object. A server that is busy or out of reach would fail for all. */
+const isRefusal = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code <= 500 && error.code !== 429;

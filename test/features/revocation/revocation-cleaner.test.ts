@@ -6,10 +6,13 @@ import { revocationCleaner } from "../../../src/features/revocation/revocation-c
 import { timestamp } from "../../../src/machinery/api/clock.ts";
 import type { Schedule } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { atOnce, loopContext } from "../../run-loop.ts";
 import { startTestServer } from "../../test-server.ts";
 import { waitForObject } from "../../wait-for-object.ts";
+import { PolicyScene, matching } from "../admission/policy-scene.ts";
 
 const day = 24 * 3_600_000;
 
@@ -71,4 +74,43 @@ test("a revocation stays when the clock was ahead of its end for less than an ho
   });
   assert.deepEqual(waits, [3_600_000, 3_600_000, 3_600_000, 3_600_000]);
   assert.equal((await resource.list()).items.length, 2);
+});
+
+test("a revocation that may not be deleted does not hold up the others, is told in one line, and is tried again an hour later", async (context) => {
+  const scene = await PolicyScene.start();
+  context.after(() => scene.stop());
+  // Policies apply to the users of loops, unlike to the server itself.
+  const client = new ApiClient(inProcessTransport(scene.server.handler, { bearerToken: "root" }));
+  await scene.policy("keep", {
+    matchConstraints: matching(["revocations"], { apiGroups: ["*"], operations: ["DELETE"] }),
+    validations: [{ expression: "oldObject.metadata.name != 'a-kept'" }],
+  });
+  const now = Date.now();
+  for (const name of ["a-kept", "b-ended"]) {
+    const spec = { token: { id: name }, expirationTimestamp: timestamp(now + day) };
+    const metadata = { name };
+    await client.resource(revocationResource(names)).create({ apiVersion: "", kind: "", metadata, spec });
+  }
+  const waits: number[] = [];
+  const lines: object[] = [];
+  await new Promise<void>((resolve) => {
+    const schedule: Schedule = (look, milliseconds) => {
+      waits.push(milliseconds);
+      if (waits.length < 3) return atOnce(look, milliseconds);
+      resolve();
+      return () => undefined;
+    };
+    const log = { info() {}, error: (fields: object) => void lines.push(fields) };
+    const clock = { now: () => now + 2 * day };
+    const running = runControllers(
+      [revocationCleaner(serviceAccountResource)],
+      loopContext({ client, clock, schedule, log }),
+    );
+    context.after(() => running.stop());
+  });
+  await waitForObject(client, revocationResource(names), { name: "b-ended" }, (found) => found === undefined);
+  assert.deepEqual(waits, [3_600_000, 3_600_000, 3_600_000]);
+  const [{ error, ...line } = { error: "" }] = lines as { error: string }[];
+  assert.deepEqual(line, { controller: "revocation-cleaner", failures: 1 });
+  assert.match(error, /denied request: failed expression: oldObject.metadata.name != 'a-kept'$/);
 });

@@ -1,5 +1,6 @@
 import { ApiError } from "../api/api-error.ts";
 import type { ApiObject } from "../api/object-meta.ts";
+import { isJsonObject, jsonFields } from "../api/json/json-object.ts";
 import { splitLines } from "../api/bytes/split-lines.ts";
 import { receivedStatus } from "./received-status.ts";
 import { UnreadableAnswer } from "./transport.ts";
@@ -27,17 +28,23 @@ export async function* watchEvents<T extends ApiObject>(
 }
 
 function eventOf<T extends ApiObject>(line: string): Omit<WatchEvent<T>, "bytes"> {
-  const event = parseFrame(line) as Omit<WatchEvent<T>, "bytes"> | { type: "ERROR"; object: { code?: unknown } | null }; // a frame from the server
-  if (event.type !== "ERROR") return event;
-  const { message = "the watch failed", reason } = receivedStatus(event.object) ?? {};
-  const code = event.object?.code;
+  const event = parseFrame(line);
+  const { type, object } = event;
+  if (type !== "ERROR") {
+    if (isJsonObject(object) && isJsonObject(object["metadata"])) return event as unknown as WatchEvent<T>; // from the server
+    throw new UnreadableAnswer("a watch event has no object");
+  }
+  const { message = "the watch failed", reason } = receivedStatus(object) ?? {};
+  const { code } = jsonFields(object);
   throw new ApiError({ code: typeof code === "number" ? code : 500, message, reason });
 }
 
-function parseFrame(line: string): unknown {
+function parseFrame(line: string): Partial<Record<keyof WatchEvent, unknown>> {
+  let frame: unknown;
   try {
-    return JSON.parse(line);
+    frame = JSON.parse(line);
   } catch (cause) {
     throw new UnreadableAnswer("a line of the watch is not JSON", { cause });
   }
+  return jsonFields(frame);
 }

@@ -57,6 +57,15 @@ test("a line that is not JSON is an unreadable answer", async () => {
   });
 });
 
+test("a line without an object with metadata is an unreadable answer", async () => {
+  for (const line of ["null", "[]", "5", '{"type":"ADDED"}', '{"type":"ADDED","object":null}', '{"object":{}}']) {
+    await assert.rejects(collect(watchEvents(chunked(Buffer.from(`${line}\n`), []))), {
+      name: "UnreadableAnswer",
+      message: "a watch event has no object",
+    });
+  }
+});
+
 test("a line that never ends is refused, and not copied for each piece until then", async (context) => {
   let copied = 0;
   const counted = (made: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> => {

@@ -327,6 +327,7 @@ describe(
       // oxfmt-ignore
       await checkAll([
         ["a name with a slash", asAdmin("csr describe a/b"), "refused", /invalid resource name "a\/b": may not contain '\/'$/m],
+        ["a namespace that would be another path", asAdmin("rolebinding list --namespace .."), "refused", /invalid namespace "\.\.": may not be '\.\.'$/m],
         ["an unknown request", asAdmin("csr describe nothing"), "refused", /404 NotFound.*check the name, and the namespace if it has one$/m],
         ["a name that exists", asAdmin("csr create there --key-file", file("there.key")), "refused", /409 AlreadyExists.*choose another name/],
         ["a role for a kind that is not there", asAdmin("role create r --verb get --resource cofigmaps"), "usage", /has no resource "cofigmaps" \(did you mean configmaps\?\); /],

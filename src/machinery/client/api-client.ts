@@ -357,9 +357,15 @@ export class ResourceClient<T extends ApiObject> {
 /** Why no object can have the name. Undefined: an object can have it. */
 const nameFault = (name: string): string | undefined => (name === "" ? "may not be empty" : pathSegmentFaults(name)[0]);
 
-/** The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. */
-export const collectionPath = (type: ResourceType, namespace: string): string =>
-  `${apiPathOf(type)}${namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`}/${type.plural}`;
+/**
+ * The path of a collection: `/api/v1/namespaces/NS/serviceaccounts`. Throws a 400 for a namespace that would make another path (as
+ * client-go): a proxy may take `/namespaces/../secrets` for the Secrets of all namespaces.
+ */
+export function collectionPath(type: ResourceType, namespace: string): string {
+  const [fault] = pathSegmentFaults(namespace);
+  if (fault !== undefined) throw badRequest(`invalid namespace ${JSON.stringify(namespace)}: ${fault}`);
+  return `${apiPathOf(type)}${namespace === "" ? "" : `/namespaces/${encodeURIComponent(namespace)}`}/${type.plural}`;
+}
 
 function listQuery(options: WatchOptions, more: Record<string, string> = {}): string {
   const query = new URLSearchParams(more);

@@ -113,6 +113,13 @@ describe("a name that no object can have", () => {
   });
 });
 
+it("refuses a namespace that would make another path", () => {
+  const client = new ApiClient({ send: () => assert.fail("nothing is sent"), close() {} });
+  for (const namespace of [".", "..", "a/b", "a%2fb"]) {
+    assert.throws(() => client.resource(configMaps, namespace), { code: 400, message: /^invalid namespace "/ });
+  }
+});
+
 describe("a search for an object", () => {
   it("finds none when the server answers 404, and fails with every other error", async () => {
     const answering = (code: number) => {

@@ -52,6 +52,9 @@ export class Http1Exchange extends Exchange {
   }
 
   protected override receiveBody(reader: RequestBodyReader): void {
+    const { expect = "" } = this.headers;
+    // Where this is not sent, Node.js ends the connection behind the answer: the client may send the body, or its next request.
+    if (this.#request.httpVersionMinor === 1 && /100-continue/i.test(String(expect))) this.#response.writeContinue();
     this.#body?.read(reader);
   }
 

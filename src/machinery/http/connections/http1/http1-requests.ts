@@ -32,7 +32,7 @@ export interface Http1Parts {
 /** Serves the requests that Node.js has parsed. */
 export function serveHttp1(parts: Http1Parts): void {
   const { server, context, connections, refused, tooManyWait } = parts;
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const accepted = accept({ request, response }, parts);
     if (accepted === undefined) return;
     const { head, connection } = accepted;
@@ -45,7 +45,10 @@ export function serveHttp1(parts: Http1Parts): void {
       return endWhileParsing(request.socket);
     }
     new Http1Exchange({ head, request, response }, { context, connection }).run(waiting?.turn());
-  });
+  };
+  server.on("request", serve);
+  // Without a listener, Node.js would ask for every body that a client waits with, also for one that is refused for its length.
+  server.on("checkContinue", serve);
   // oxlint-disable-next-line max-params -- what Node.js gives
   server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>
     // A client may have read the whole answer before Node.js knows that it was sent.

@@ -39,8 +39,8 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
         queue.addAfter(everything, deletionDelayMilliseconds);
         const work = new LongWork();
         const due = new Set<string>();
-        let removed = 0;
-        const refusals: ApiError[] = [];
+        let [removed, failures] = [0, 0];
+        let firstFailure = "";
         for (const object of objects.list()) {
           await work.pause();
           if (!isDue(object)) continue;
@@ -52,13 +52,13 @@ export const hourlyCleaner = <T extends ApiObject>(options: HourlyCleanerOptions
             removed++;
           } catch (error) {
             if (!isRefusal(error)) throw error;
-            refusals.push(error);
+            if (failures === 0) firstFailure = messageOf(error);
+            failures++;
           }
         }
         dueBefore = due;
-        const [first] = refusals;
-        if (first !== undefined) {
-          const fields = { controller: options.name, failures: refusals.length, error: messageOf(first) };
+        if (failures > 0) {
+          const fields = { controller: options.name, failures, error: firstFailure };
           log.error(fields, "could not delete some objects, and will retry in an hour; the error is that of the first");
         }
         return `removed ${removed} ${options.what}`;

@@ -5,8 +5,14 @@ import type { PolicyObserver } from "../../features/admission/feature.ts";
 const labelNames = ["policy", "policy_binding", "error_type", "enforcement_action"] as const;
 
 /**
- * Counts the decisions of admission policies, with upstream's metrics. The labels contain names of policies, which only users who may write
- * policies choose.
+ * The most series of a metric. The labels contain names of policies and bindings, so policies that come and go would add series without
+ * end.
+ */
+const maximumSeries = 500;
+
+/**
+ * Counts the decisions of admission policies, with upstream's metrics. Beyond the limit, drops the series that have not changed for the
+ * longest time.
  */
 export function policyObserver(registry: Registry): PolicyObserver {
   const prefix = "apiserver_validating_admission_policy";
@@ -23,9 +29,20 @@ export function policyObserver(registry: Registry): PolicyObserver {
     buckets: [0.0000005, 0.001, 0.01, 0.1, 1],
     registers: [registry],
   });
+  /** By their text. The one that has not changed for the longest time is first. */
+  const series = new Map<string, Record<(typeof labelNames)[number], string>>();
   return {
     onChecked({ policy, binding, error, action, seconds }) {
       const labels = { policy, policy_binding: binding, error_type: error, enforcement_action: action };
+      const text = [policy, binding, error, action].join("/");
+      series.delete(text);
+      series.set(text, labels);
+      const [oldest] = series;
+      if (oldest !== undefined && series.size > maximumSeries) {
+        series.delete(oldest[0]);
+        checks.remove(oldest[1]);
+        durations.remove(oldest[1]);
+      }
       checks.inc(labels);
       durations.observe(labels, seconds);
     },

@@ -124,6 +124,22 @@ describe("an OCSP answer", () => {
     assert.equal(readOcspResponse(await ask()).answers.length, 1, "it is not kept for one of them");
   });
 
+  it("is refused for a CA with another name or another key, and for certificates of two CAs", async () => {
+    const statusFor = async (...issuers: readonly Pick<Certificate, "rawSubject" | "publicKey">[]): Promise<number> => {
+      const ids = issuers.map((issuer) => encodeCertificateId(issuer, revoked));
+      const { body } = await sendInProcess(server, "/pki/ocsp", { method: "POST", body: encodeOcspRequest(ids) });
+      assert.ok(Buffer.isBuffer(body));
+      return readOcspResponse(body).status;
+    };
+    const [other] = parseCertificatesPem(readFileSync(join(server.dataDirectory, "ca.crt"), "utf8"));
+    assert.ok(other);
+    assert.deepEqual([await statusFor(ca, ca), await statusFor(other, other)], [successful, successful]);
+    const [rawSubject, publicKey] = [other.rawSubject, other.publicKey];
+    assert.equal(await statusFor({ ...ca, rawSubject }), unauthorized);
+    assert.equal(await statusFor({ ...ca, publicKey }), unauthorized);
+    assert.deepEqual([await statusFor(ca, other), await statusFor(other, ca)], [unauthorized, unauthorized]);
+  });
+
   it("comes with the CA's certificate at the address beside it, also before there is a list", async () => {
     const at = (id: string) => sendInProcess(server, `/pki/ca/${id}.crt`);
     assert.deepEqual((await at(authorityId(ca))).body, ca.der);
@@ -215,6 +231,22 @@ describe("the first OCSP answer of a process", () => {
       of: () => (isKnown ? { type: "revoked", revokedAt: 0, reason: "unspecified" } : { type: "good" }),
     };
     assert.equal((await answersWith({ statuses }).ask()).answers[0]?.type, "revoked");
+  });
+
+  it("is signed with one key, however many ask for it at once", async () => {
+    let keys = 0;
+    const record = async (): Promise<void> => {
+      keys += 1;
+      await setImmediate();
+    };
+    const statuses: OcspAnswersOptions["statuses"] = { ready: () => Promise.resolve(), of: () => ({ type: "good" }) };
+    const { ask } = answersWith({ statuses, record });
+    const answers = await Promise.all(Array.from({ length: 5 }, ask));
+    assert.equal(keys, 1);
+    assert.equal(
+      new Set(answers.map(({ certificates: [responder] }) => responder && fingerprintOf(responder))).size,
+      1,
+    );
   });
 
   it("is not given before the certificate of its key is recorded, which is tried again after five seconds", async () => {

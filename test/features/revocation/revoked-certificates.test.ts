@@ -93,6 +93,20 @@ describe("revoked certificates", () => {
     assert.equal(moreSevere(undefined, held), held);
   });
 
+  it("stay revoked when another revocation of the same is removed that was never added", () => {
+    const revoked = new RevokedCertificates();
+    const [known, other] = [0, 1].map((index) =>
+      revocationOf({ second: 1, reason: "superseded", certificate: { fingerprint: "f1" } }, index),
+    );
+    assert.ok(known && other);
+    const one: CertificateFacts = { fingerprint: "f1", serialNumber: "1", issuer: "", subject: "", notBefore: 0 };
+    revoked.add(known);
+    revoked.remove(other);
+    assert.notEqual(revoked.find(one), undefined);
+    revoked.remove(known);
+    assert.equal(revoked.find(one), undefined);
+  });
+
   it("know the longest validity of what revokes one serial number", () => {
     const revoked = new RevokedCertificates();
     const ofSerialNumber = { serialNumber: "1", issuer: "CN=ca" };

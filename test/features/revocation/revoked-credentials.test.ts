@@ -129,5 +129,9 @@ describe("revoked credentials", () => {
     assert.equal(of("CN=web", "1", "ee"), undefined);
     revoked.remove(spec);
     assert.equal(of("CN=web", "1", "e"), undefined);
+    revoked.add(spec);
+    revoked.clear();
+    revoked.add({ certificate: { subject: "CN=another" } });
+    assert.deepEqual([of("CN=*"), of("CN=web", "2"), of("CN=web", "1", "e")], [undefined, undefined, undefined]);
   });
 });

@@ -208,6 +208,33 @@ describe("issueCertificate", () => {
     assert.deepEqual(certificate.keyUsages, ["digitalSignature", "decipherOnly"]);
     assert.deepEqual(certificate.extendedKeyUsages, [extendedKeyUsages.serverAuth, extendedKeyUsages.clientAuth]);
   });
+
+  it("gives each usage its bit (RFC 5280 4.2.1.3), or its object identifier, and nothing more", () => {
+    const valuesOf = (usage: string): (string | undefined)[] => {
+      const { extensions } = issue({ usages: [usage] });
+      return [oids.keyUsage, oids.extendedKeyUsage].map((wanted) =>
+        extensions.find(({ id }) => id === wanted)?.value.toString("hex"),
+      );
+    };
+    for (const [usage, bits] of Object.entries({
+      ...{ signing: "03020780", "digital signature": "03020780", "content commitment": "03020640" },
+      ...{ "key encipherment": "03020520", "data encipherment": "03020410", "key agreement": "03020308" },
+      ...{ "cert sign": "03020204", "crl sign": "03020102", "encipher only": "03020001" },
+      ...{ "decipher only": "0303070080" },
+    })) {
+      assert.deepEqual(valuesOf(usage), [bits, undefined], usage);
+    }
+    const purpose = "1.3.6.1.5.5.7.3";
+    for (const [usage, id] of Object.entries({
+      ...{ any: "2.5.29.37.0", "server auth": `${purpose}.1`, "client auth": `${purpose}.2` },
+      ...{ "code signing": `${purpose}.3`, "email protection": `${purpose}.4`, "s/mime": `${purpose}.4` },
+      ...{ "ipsec end system": `${purpose}.5`, "ipsec tunnel": `${purpose}.6`, "ipsec user": `${purpose}.7` },
+      ...{ timestamping: `${purpose}.8`, "ocsp signing": `${purpose}.9` },
+      ...{ "microsoft sgc": "1.3.6.1.4.1.311.10.3.3", "netscape sgc": "2.16.840.1.113730.4.1" },
+    })) {
+      assert.deepEqual(valuesOf(usage), [undefined, encodeSequence(encodeObjectIdentifier(id)).toString("hex")], usage);
+    }
+  });
 });
 
 describe("certificateUsagesOf", () => {

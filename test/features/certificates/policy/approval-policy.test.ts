@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { namesFor, platformNames } from "../../../../src/machinery/api/names.ts";
@@ -59,10 +61,14 @@ const nodes = new Map<string, NodeNames>([
 ]);
 
 function question(
-  changes: Partial<ApprovalInput> & { names?: object; subject?: object; keyType?: KeyType } = {},
+  changes: Partial<ApprovalInput> & {
+    names?: object;
+    subject?: object;
+    keyType?: KeyType;
+    privateKey?: KeyObject;
+  } = {},
 ): ApprovalInput {
-  const { names, subject, keyType = "ECDSA P-256", ...rest } = changes;
-  const privateKey = keys.get(keyType);
+  const { names, subject, keyType = "ECDSA P-256", privateKey = keys.get(keyType), ...rest } = changes;
   assert.ok(privateKey);
   const request = parseCertificateRequestPem(
     createCertificateRequestPem({
@@ -139,6 +145,22 @@ describe("decideApproval", () => {
     assert.deepEqual(failedFields(question({ keyType: "RSA 2048" })), ["keys"]);
     assert.deepEqual(failedFields(question({ lifetimeSeconds: 86_401 })), ["maximumLifetimeSeconds"]);
     assert.deepEqual(failedFields(question({ usages: ["server auth", "client auth"] })), ["usages"]);
+  });
+
+  it("approves the keys that signers sign, when a rule names none, and of a named type those from its usual size", () => {
+    const isApproved = (require: string, privateKey: KeyObject): boolean => {
+      const rule = `{ name: r, match: { signers: [example.com/x] }, action: approve, require: ${require} }`;
+      const asked = question({ signerName: "example.com/x", subject: { commonName: "w" }, names: {}, privateKey });
+      return decideApproval(asked, { ...context, policy: parseApprovalPolicy(`rules: [${rule}]`) }).type === "approved";
+    };
+    const small = generateKeyPairSync("rsa", { modulusLength: 2047 }).privateKey;
+    for (const require of ["", ", keys: [{ type: ECDSA }, { type: RSA }, { type: Ed25519 }]"]) {
+      for (const [type, key] of keys) assert.ok(isApproved(`{ commonNames: [w]${require} }`, key), type);
+      assert.ok(!isApproved(`{ commonNames: [w]${require} }`, small));
+    }
+    const larger = "[{ type: ECDSA, minimumBits: 257 }, { type: RSA, minimumBits: 2049 }]";
+    for (const [type, key] of keys)
+      for (const none of ["[]", larger]) assert.ok(!isApproved(`{ commonNames: [w], keys: ${none} }`, key), type);
   });
 
   it("names the failed requirement in the condition", () => {

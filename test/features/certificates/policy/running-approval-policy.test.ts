@@ -13,6 +13,7 @@ import { requestWithExtensions } from "../../../pki/requests/request-with-extens
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
+import type { SubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
 import type { Extension } from "../../../../src/pki/certificates/extension.ts";
 
 const policy = `
@@ -24,10 +25,11 @@ rules:
   - name: nodes
     match: { signers: [platform.io/nodeagent-serving], groups: ["system:nodes"] }
     action: approve
-    require: { namesBelongToNode: true, dnsNames: ["**"] }
+    require: { namesBelongToNode: true, dnsNames: ["**"], ipRanges: [10.0.0.0/8] }
 `;
 
 const privateKey = generatePrivateKey("ECDSA P-256");
+const nodeAgentServing = signerNames.nodeAgentServing(names);
 
 describe("the approval policy of a running server", () => {
   const folder = new CertificateFolder();
@@ -169,7 +171,7 @@ describe("the approval policy of a running server", () => {
     const addresses = [{ type: "InternalDNS", address: "N2.example.com" }];
     await own.patch("n1.example.com", { body: { status: { addresses } }, subresource: "status" });
     const wish = {
-      signerName: signerNames.nodeAgentServing(names),
+      signerName: nodeAgentServing,
       commonName: "system:node:n1.example.com",
       organizations: ["system:nodes"],
       usages: ["digital signature", "server auth"],
@@ -180,5 +182,46 @@ describe("the approval policy of a running server", () => {
     await node.request({ ...wish, name: "of-another", names: { dnsNames: ["n2.EXAMPLE.com"] } });
     const denied = conditionOf(await alice.settled("of-another", decided), "Denied");
     assert.match(denied?.message ?? "", /namesBelongToNode: "n2\.EXAMPLE\.com" is the name of another node/);
+  });
+
+  it("gives a node the DNS names and addresses that it reports, each by the type that it reports", async () => {
+    await server.client.resource(alice.references.nodes).create({ metadata: { name: "n3" } } as never); // the server fills in the rest
+    const node = sceneOf(server, { name: "system:node:n3", groups: ["system:nodes"] });
+    const addresses = [
+      { type: "Hostname", address: "host.test" },
+      { type: "InternalDNS", address: "Internal.test" },
+      { type: "ExternalDNS", address: "external.test" },
+      { type: "InternalIP", address: "10.0.0.1" },
+      { type: "ExternalIP", address: "10.0.0.2" },
+      { type: "Other", address: "other.test" },
+      { type: "Other", address: "10.0.0.3" },
+      { type: "Hostname", address: "10.0.0.4" },
+      { type: "InternalIP", address: "wrong.test" },
+    ];
+    await node.client
+      .resource(alice.references.nodes)
+      .patch("n3", { body: { status: { addresses } }, subresource: "status" });
+    const messageOn = async (name: string, names: Partial<SubjectAltNames>): Promise<string | undefined> => {
+      await node.request({
+        ...{ name, signerName: nodeAgentServing, commonName: "system:node:n3", organizations: ["system:nodes"] },
+        ...{ usages: ["digital signature", "server auth"], expirationSeconds: 3600, names },
+      });
+      return conditionOf(await alice.settled(name, decided), "Denied")?.message;
+    };
+    const own = {
+      dnsNames: ["n3", "HOST.test", "internal.test", "external.test"],
+      ipAddresses: ["10.0.0.1", "10.0.0.2"],
+    };
+    assert.equal(await messageOn("each", own), undefined);
+    for (const name of ["other.test", "wrong.test"])
+      assert.match(
+        (await messageOn(name, { dnsNames: ["n3", name] })) ?? "",
+        new RegExp(`namesBelongToNode: "${name}" is not a name of the node`),
+      );
+    for (const address of ["10.0.0.3", "10.0.0.4"])
+      assert.match(
+        (await messageOn(address, { dnsNames: ["n3"], ipAddresses: [address] })) ?? "",
+        new RegExp(`namesBelongToNode: ${address} is not an address of the node`),
+      );
   });
 });

@@ -44,6 +44,7 @@ describe("the signer configuration", () => {
   it("uses safe defaults for omitted fields", () => {
     const [read] = parsed(withSigners(signer));
     assert.deepEqual(read?.usages, ["digital signature", "key encipherment", "server auth"]);
+    assert.deepEqual(read?.keyTypes, ["ECDSA P-256", "ECDSA P-384", "ECDSA P-521", "Ed25519", "RSA 2048"]);
     assert.deepEqual(read?.lifetime, { maximumSeconds: 7_776_000, defaultSeconds: 7_776_000 });
     assert.deepEqual(
       [read?.commonNames, read?.organizations, read?.ipRanges, read?.emailAddresses, read?.uris],
@@ -103,13 +104,18 @@ describe("the signer configuration", () => {
   });
 
   it("finds CA files beside itself", () => {
-    const certificateAuthority = { certificateFile: "ca.crt", keyFile: "/run/keys/ca.key" };
-    const [read] = parsed(withSigners({ ...signer, certificateAuthority }));
-    assert.deepEqual(read?.certificateAuthority, {
-      type: "files",
-      certificateFile: "/etc/signet/ca.crt",
-      keyFile: "/run/keys/ca.key",
-    });
+    for (const [keyFile, found] of [
+      ["../keys/ca.key", "/etc/keys/ca.key"],
+      ["/run/keys/ca.key", "/run/keys/ca.key"],
+    ]) {
+      const certificateAuthority = { certificateFile: "ca.crt", keyFile };
+      const [read] = parsed(withSigners({ ...signer, certificateAuthority }));
+      assert.deepEqual(read?.certificateAuthority, {
+        type: "files",
+        certificateFile: "/etc/signet/ca.crt",
+        keyFile: found,
+      });
+    }
   });
 
   const wrongSigners: readonly [string, object, RegExp][] = [
@@ -136,6 +142,7 @@ describe("the signer configuration", () => {
       { name: "kubernetes.io/kube-apiserver-client" },
       /^signers\[0\]\.name: kubernetes\.io/,
     ],
+    ["a name of upstream's groups", { name: "storage.k8s.io/a" }, /^signers\[0\]\.name: k8s\.io is reserved/],
     ["a name below a reserved domain", { name: "x.signet.platform.io/a" }, /^signers\[0\]\.name: platform\.io/],
     ["a name that is a list", { name: ["a"] }, /^signers\[0\]\.name: must be a string/],
     ["no CA", { certificateAuthority: undefined }, /^signers\[0\]\.certificateAuthority\.certificateFile: is required/],

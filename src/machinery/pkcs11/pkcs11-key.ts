@@ -23,6 +23,10 @@ interface KnownKeyOptions extends Pkcs11KeyOptions {
   readonly publicKey: PublicKeyInfo;
 }
 
+interface ProbeOptions extends Pkcs11KeyOptions {
+  readonly publicKey?: PublicKeyInfo | undefined;
+}
+
 const defaultTimeoutMilliseconds = 5_000;
 /** After a failure, signatures fail at once for this time, so that not every request uses a token that is missing. */
 const pauseMilliseconds = 1_000;
@@ -32,6 +36,7 @@ const idleMilliseconds = 5 * 60_000;
 const maximumWaiting = 1_000;
 /** A signature that has waited longer for its turn is not made, because its request is about to end. */
 const longestWaitMilliseconds = 30_000;
+const isAnotherKey = "its signature is not one of the expected key: the token has another key of this name";
 /** RFC 8017 section 9.2: the DigestInfo of a SHA-256. */
 const sha256DigestInfo = Buffer.from("3031300d060960864801650304020105000420", "hex");
 
@@ -80,10 +85,20 @@ export class Pkcs11Key implements SigningKey {
     }
   }
 
-  /** Makes a signature to check the key. Rejects with an Error with the reason when this fails. */
-  static async probe(text: string, options: Pkcs11KeyOptions = {}): Promise<void> {
-    const session = await openSession(parsePkcs11Uri(text), options);
-    await session.sign(createHash("sha256").update("signet probes the key").digest()).finally(() => session.close());
+  /**
+   * Makes a signature to check the key, and verifies it if the public key is known. Rejects with an Error with the reason when this fails.
+   */
+  static async probe(text: string, { publicKey, ...options }: ProbeOptions = {}): Promise<void> {
+    const uri = parsePkcs11Uri(text);
+    const key = publicKey && new Pkcs11Key(uri, { publicKey, ...options });
+    const data = Buffer.from("signet probes the key");
+    const session = await openSession(uri, options);
+    try {
+      if (key === undefined) await session.sign(createHash("sha256").update(data).digest());
+      else if (!key.#hasSigned(data, await session.sign(key.#octetsOf(data)))) throw new Error(isAnotherKey);
+    } finally {
+      session.close();
+    }
   }
 
   sign(data: Uint8Array): Promise<Buffer> {
@@ -111,22 +126,30 @@ export class Pkcs11Key implements SigningKey {
 
   async #signNow(data: Uint8Array): Promise<Buffer> {
     if (this.#isClosed) throw new KeyUnavailable("the token is not used any more");
-    const { hash } = signatureSchemeFor(this.publicKey);
-    const digest = createHash(hash ?? "sha256")
-      .update(data)
-      .digest();
-    const octets = this.publicKey.algorithm === "RSA" ? Buffer.concat([sha256DigestInfo, digest]) : digest;
-    const signature = await this.#inSession((session) => session.sign(octets));
+    const signature = await this.#inSession((session) => session.sign(this.#octetsOf(data)));
     this.#idle ??= setTimeout(() => this.#session?.close(), idleMilliseconds).unref();
     this.#idle.refresh();
-    const key = { key: this.#verifier, dsaEncoding: "ieee-p1363" as const };
-    if (verify(hash, data, key, signature)) {
+    if (this.#hasSigned(data, signature)) {
       this.#failed = undefined;
       return signature;
     }
     // A new session searches for the key again; this session would keep using the key that it found before.
     this.#session?.close();
-    throw this.#unavailable("its signature is not one of the expected key: the token has another key of this name");
+    throw this.#unavailable(isAnotherKey);
+  }
+
+  /** What the token signs for the data. */
+  #octetsOf(data: Uint8Array): Buffer {
+    const { hash } = signatureSchemeFor(this.publicKey);
+    const digest = createHash(hash ?? "sha256")
+      .update(data)
+      .digest();
+    return this.publicKey.algorithm === "RSA" ? Buffer.concat([sha256DigestInfo, digest]) : digest;
+  }
+
+  #hasSigned(data: Uint8Array, signature: Buffer): boolean {
+    const { hash } = signatureSchemeFor(this.publicKey);
+    return verify(hash, data, { key: this.#verifier, dsaEncoding: "ieee-p1363" }, signature);
   }
 
   /**

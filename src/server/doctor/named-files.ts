@@ -9,8 +9,14 @@ export interface NamedFiles {
   readonly certificates: readonly string[];
   /** Private keys, tokens, and kubeconfigs that contain one of these. */
   readonly secrets: readonly string[];
-  /** `pkcs11:` URIs instead of files. */
-  readonly keysInTokens: readonly string[];
+  readonly keysInTokens: readonly KeyInToken[];
+}
+
+/** A key that a setting names by a `pkcs11:` URI. */
+export interface KeyInToken {
+  readonly uri: string;
+  /** The file whose first certificate is for the key. Undefined: there is none. */
+  readonly certificateFile: string | undefined;
 }
 
 export function namedFiles({ listener, access, accounts, federation, controllers, storage }: ServerConfig): NamedFiles {
@@ -36,9 +42,9 @@ export function namedFiles({ listener, access, accounts, federation, controllers
       ),
       ...[access.tokenFile, webhook?.file],
     ]),
-    keysInTokens: given(
-      [...pairs, { keyFile: signing, certificateFile: undefined }].map(({ keyFile }) => keyFile),
-    ).filter(isPkcs11Uri),
+    keysInTokens: [...pairs, { keyFile: signing, certificateFile: undefined }].flatMap(({ keyFile, certificateFile }) =>
+      keyFile !== undefined && isPkcs11Uri(keyFile) ? [{ uri: keyFile, certificateFile }] : [],
+    ),
   };
 }
 

@@ -48,5 +48,5 @@ test("the files that settings name are those of every setting with a certificate
       .toSorted();
   assert.deepEqual(certificates.toSorted(), [...named(/\.crt$/), "/f/services-ca.crt"].toSorted());
   assert.deepEqual(secrets.toSorted(), [...named(/\.(?:key|csv|yaml)$/), "/f/pin", "/f/services-ca.key"].toSorted());
-  assert.deepEqual(keysInTokens, [keyInToken]);
+  assert.deepEqual(keysInTokens, [{ uri: keyInToken, certificateFile: "/f/nodes-ca.crt" }]);
 });

@@ -81,7 +81,7 @@ export class TokenSession {
   ): Promise<TokenSession> {
     const module = new ModuleProcess({ ...options, modulePath: uri.modulePath });
     try {
-      await module.call(requestOf(functions.initialize).bytes(handshake).byte(0).bytes(noBytes));
+      await initialize(module, uri);
       const { slot, flags } = await findSlot(module, uri);
       if (pin !== undefined && Math.floor(flags / finalTry) % 2 === 1) throw new LastTry();
       const opened = await module.call(requestOf(functions.openSession).number(slot).number(serialSession));
@@ -166,6 +166,16 @@ export function readPin(file: string): string {
 
 const requestOf = (called: ModuleFunction): RequestWriter => new RequestWriter(called);
 
+async function initialize(module: ModuleProcess, { modulePath }: Pkcs11Uri): Promise<void> {
+  try {
+    await module.call(requestOf(functions.initialize).bytes(handshake).byte(0).bytes(noBytes));
+  } catch (error) {
+    if (!(error instanceof ModuleError)) throw error;
+    const next = "check its configuration, and that this user may read that and the token";
+    throw new Error(`${modulePath} does not start (${error.message}); ${next}`, { cause: error });
+  }
+}
+
 interface Slot {
   readonly slot: number;
   readonly flags: number;
@@ -211,8 +221,11 @@ async function logIn(
     if (!(error instanceof ModuleError)) throw error;
     if (error.code === codes.alreadyLoggedIn) return;
     if (error.code !== codes.pinIncorrect && error.code !== codes.pinLocked) throw error;
-    const text = error.code === codes.pinLocked ? "the token is locked" : "the token refuses the PIN";
-    throw new WrongPin(`${text} (${error.message})`, { cause: error });
+    const text =
+      error.code === codes.pinLocked
+        ? `the token is locked (${error.message}): set a new PIN with the PIN of its security officer`
+        : `the token refuses the PIN (${error.message})`;
+    throw new WrongPin(text, { cause: error });
   }
 }
 

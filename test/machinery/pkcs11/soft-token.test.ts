@@ -35,6 +35,7 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
     const tokenKey = token.import("token-key", generatePrivateKey("ECDSA P-256"));
     const authorityKey = generatePrivateKey("RSA 2048");
     const authorityUri = token.import("ca", authorityKey);
+    const otherUri = token.import("not-ca", generatePrivateKey("RSA 2048"));
     const now = Date.now();
     const authority = createCertificateAuthority({
       subject: { commonName: "CA in a token" },
@@ -103,10 +104,13 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
         { method: "POST", body: { spec: { token: made, audiences: ["vault"] } } },
       );
       assert.equal(review.status.authenticated, true);
-      const doctor = async () => {
+      const doctor = async (more: Record<string, string> = {}) => {
         const dataDirectory = join(token.folder, "doctor");
         mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
-        const config = parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: settings });
+        const config = parseServerConfig({
+          commandLine: { "data-dir": dataDirectory },
+          file: { ...settings, ...more },
+        });
         const findings = await examineServer(config, now);
         return findings
           .filter(({ subject }) => subject === "outside keys")
@@ -123,6 +127,10 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
         "good pkcs11:token=test;object=ca signs",
         "good pkcs11:token=test;object=token-key signs",
       ]);
+      assert.match(
+        (await doctor({ "cluster-signing-key-file": otherUri })).join(),
+        /bad pkcs11:token=test;object=not-ca can't be used: its signature is not one of the expected key: .*: put the token in, or correct/,
+      );
       let last = await request();
       while (last.status === 503) {
         await new Promise((resolve) => setTimeout(resolve, 50));
@@ -160,6 +168,12 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
     await assert.rejects(start(uri.replace("other", "nobody")), /no private key with the label or id/);
     await assert.rejects(start(uri.replace("token=test", "token=none")), /its tokens are "test"/);
     const library = /module-path=[^&]*/;
+    const configuration = process.env["SOFTHSM2_CONF"];
+    process.env["SOFTHSM2_CONF"] = join(token.folder, "nothing.conf");
+    const notStarted =
+      /libsofthsm2\.so does not start \(C_Initialize failed with CKR_\w+\); check its configuration, and/;
+    await assert.rejects(start(uri), notStarted);
+    process.env["SOFTHSM2_CONF"] = configuration;
     for (const file of [join(token.folder, "nothing.so"), "/bin/sh"]) {
       const reason = new RegExp(`p11-kit cannot load ${file} \\(exit 1\\); name the vendor's library in module-path`);
       await assert.rejects(start(uri.replace(library, `module-path=${file}`)), reason);

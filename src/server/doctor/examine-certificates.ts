@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { signerNameOf } from "../../features/certificates/authorities/generated-authorities.ts";
 import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { formatDistinguishedName } from "../../pki/names/distinguished-name.ts";
 import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
@@ -50,6 +51,7 @@ function examineCertificateFile(
       }),
     ];
   }
+  const name = signerNameOf(basename(file, ".crt"));
   return certificates.map((certificate, index) => {
     const what = `${file} (${formatDistinguishedName(certificate.subject)})`;
     const { notBefore, notAfter } = certificate;
@@ -58,7 +60,7 @@ function examineCertificateFile(
     if (isOwn && index > 0 && (notBefore > now || notAfter <= now)) {
       return warning(subject, {
         found: `${what} ${notBefore > now ? `begins only at ${begin}` : `ended at ${end}`}, and does not sign now`,
-        advice: "if signet ca list shows it as replaced, end the trust in it: signet ca retire",
+        advice: `if signet ca list shows it as replaced, end the trust in it: signet ca retire ${name}`,
       });
     }
     if (notBefore > now) {
@@ -68,7 +70,7 @@ function examineCertificateFile(
           "set this machine's clock if it is slow; if it is right, replace the certificate (signet ca replaces CAs)",
       });
     }
-    const how = isOwn ? ": signet ca prepare, then signet ca switch" : "";
+    const how = isOwn ? `: signet ca prepare ${name}, then signet ca switch ${name}` : "";
     if (notAfter <= now) {
       const advice = `replace it now${isOwn ? `${how} --force` : ""}`;
       return bad(subject, { found: `${what} ended at ${end}`, advice });

@@ -168,10 +168,10 @@ describe("signet doctor beside a running server", () => {
         .filter(({ found }) => found.includes("/ca.crt"))
         .map(({ state, advice }) => ({ state, advice }));
     assert.deepEqual(await ofCa(Date.now() + 3640 * day), [
-      { state: "warning", advice: "replace it before that: signet ca prepare, then signet ca switch" },
+      { state: "warning", advice: "replace it before that: signet ca prepare ca, then signet ca switch ca" },
     ]);
     assert.deepEqual(await ofCa(Date.now() + 4000 * day), [
-      { state: "bad", advice: "replace it now: signet ca prepare, then signet ca switch --force" },
+      { state: "bad", advice: "replace it now: signet ca prepare ca, then signet ca switch ca --force" },
     ]);
     const early = await newTroubles({}, Date.now() - 10 * day);
     assert.ok(
@@ -242,7 +242,7 @@ describe("signet doctor beside a running server", () => {
         state: "warning",
         subject: "certificate",
         found: `${file} (CN=other) ${when}, and does not sign now`,
-        advice: "if signet ca list shows it as replaced, end the trust in it: signet ca retire",
+        advice: "if signet ca list shows it as replaced, end the trust in it: signet ca retire nodeagent-serving-ca",
       })),
     );
     writeFileSync(file, before);

@@ -23,7 +23,8 @@ interface GeneratedAuthority {
 export const generatedAuthoritiesFolder = "signers";
 /** Colons replace slashes, because neither the domain nor the path of a signer's name has a colon. */
 const fileNameOf = (signerName: string): string => signerName.replaceAll("/", ":");
-const signerNameOf = (fileName: string): string => fileName.replaceAll(":", "/");
+/** The name of the CA whose files have this name, without extension. */
+export const signerNameOf = (fileName: string): string => fileName.replaceAll(":", "/");
 
 /** The CAs in the data directory for signers of `--signer-config`. Each is made on first use, and can be rotated like the others. */
 export class GeneratedAuthorities {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { statSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
@@ -87,6 +88,29 @@ describe("the commands for certificates", { concurrency: 1 }, () => {
     const text = await succeed("csr", "describe", "danger");
     assert.match(text, /^Key: +ECDSA P-256$/m);
     assert.ok(!text.includes("\u001b"), "what a request says must not steer the terminal");
+  });
+
+  it("say once that a key is weak where the signer refuses it, and warn of it for another signer", async () => {
+    const weakKey = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey;
+    const request = Buffer.from(
+      requestWithExtensions({ privateKey: weakKey, subject: { commonName: "weak" }, extensions: [] }),
+    ).toString("base64");
+    for (const [name, signerName, warning] of [
+      [
+        "weak",
+        signerNames.apiserverClient(names),
+        "the signer will fail this request: RSA keys must have at least 2048 bits, this one has 1024",
+      ],
+      ["weak-elsewhere", "example.com/services", "the key is weak: RSA with 1024 bits"],
+    ] as const) {
+      const spec = { signerName, usages: ["client auth"], request };
+      await scene.requests.create({ apiVersion: "", kind: "", metadata: { name }, spec, status: {} });
+      const { warnings } = JSON.parse(await succeed("csr", "describe", name, "-o", "json")) as { warnings: string[] };
+      assert.deepEqual(
+        warnings.filter((one) => one.includes("1024")),
+        [warning],
+      );
+    }
   });
 
   it("say of a signer that not every server has that its rules are unknown, and not whose it is", async () => {

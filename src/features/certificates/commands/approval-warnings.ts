@@ -31,7 +31,7 @@ export interface RequestContext {
 export const approvalWarnings = (input: ApprovalWarningInput): string[] => [
   ...identityWarnings(input),
   ...nameWarnings(input),
-  ...keyWarnings(input.request),
+  ...keyWarnings(input),
   ...scopeWarnings(input),
 ];
 
@@ -81,11 +81,14 @@ function nameWarnings({ spec, request, context }: ApprovalWarningInput): string[
 
 const smallestBits = { RSA: minimumRsaBits, ECDSA: 256, Ed25519: 0, other: Infinity } as const;
 
-function keyWarnings({ publicKey, signatureAlgorithm }: CertificateRequest): string[] {
+function keyWarnings({ names, spec, request: { publicKey, signatureAlgorithm } }: ApprovalWarningInput): string[] {
   const { algorithm, sizeBits } = publicKey;
+  // The rules of such a signer refuse the key, which is said already.
+  const isRefused = algorithm === "RSA" && findWellKnownSigner(names, spec.signerName) !== undefined;
+  const isWeak = sizeBits < smallestBits[algorithm] && !isRefused;
   const hash = signatureAlgorithm?.hash;
   return [
-    ...(sizeBits < smallestBits[algorithm] ? [`the key is weak: ${algorithm} with ${sizeBits} bits`] : []),
+    ...(isWeak ? [`the key is weak: ${algorithm} with ${sizeBits} bits`] : []),
     ...(hash === "sha1" || hash === "md5" ? [`the request's signature is weak: ${signatureAlgorithm?.name}`] : []),
   ];
 }

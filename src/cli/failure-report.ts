@@ -94,5 +94,6 @@ function refusalReport({ code, reason, message, details }: ApiError): FailureRep
 function systemFailure(error: Error): string {
   const fault = listenFault(error);
   if (fault !== undefined) return fault;
+  if ("syscall" in error && error.syscall === "uv_cwd") return "the current folder was removed; go to another";
   return namesPath(error) ? `cannot use ${error.path}: ${fileFailureReason(error)}` : error.message;
 }

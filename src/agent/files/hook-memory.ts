@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseJsonObject } from "../../machinery/api/json/json-object.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
@@ -38,7 +39,9 @@ export class HookMemory {
     try {
       writePrivateFile(file, `${JSON.stringify(Object.fromEntries(this.#finished), undefined, 2)}\n`);
     } catch (error) {
-      this.#log.warn({ file }, `cannot record which hooks have finished: ${messageOf(error)}`);
+      const isFolder = existsSync(`${file}/`);
+      const reason = isFolder ? `${file} is a folder: remove it` : messageOf(error);
+      this.#log.warn({ file }, `cannot record which hooks have finished: ${reason}`);
     }
   }
 }

@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { closeSync, constants, existsSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Hook } from "../../../src/agent/agent-settings.ts";
@@ -304,6 +314,16 @@ describe("a hook", () => {
     assert.deepEqual(runner.faults(), ["the hook for /f was killed: it wrote more than 16 MiB into the log"]);
     assert.deepEqual(sizes, []);
     await runner.stop({ graceMilliseconds: 0 });
+  });
+
+  it("finishes where a folder is in the place of the record of finished hooks, and the log says to remove it", async () => {
+    const { folder, start, idle, trace, lines } = scene();
+    const file = join(folder, "hooks.json");
+    mkdirSync(file);
+    const runner = start();
+    runner.changed({ change: "trust-bundle", file: "/f", digest: "a", hook: trace });
+    await idle(runner);
+    assert(lines.includes(`cannot record which hooks have finished: ${file} is a folder: remove it`));
   });
 
   it("runs again when the record of finished hooks is damaged or cannot be read", async () => {

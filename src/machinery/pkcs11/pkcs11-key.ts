@@ -36,7 +36,7 @@ const idleMilliseconds = 5 * 60_000;
 const maximumWaiting = 1_000;
 /** A signature that has waited longer for its turn is not made, because its request is about to end. */
 const longestWaitMilliseconds = 30_000;
-const isAnotherKey = "its signature is not one of the expected key: the token has another key of this name";
+const anotherKey = "its signature is not one of the expected key: the token has another key of this name";
 /** RFC 8017 section 9.2: the DigestInfo of a SHA-256. */
 const sha256DigestInfo = Buffer.from("3031300d060960864801650304020105000420", "hex");
 
@@ -95,7 +95,7 @@ export class Pkcs11Key implements SigningKey {
     const session = await openSession(uri, options);
     try {
       if (key === undefined) await session.sign(createHash("sha256").update(data).digest());
-      else if (!key.#hasSigned(data, await session.sign(key.#octetsOf(data)))) throw new Error(isAnotherKey);
+      else if (!key.#hasSigned(data, await session.sign(key.#octetsOf(data)))) throw new Error(anotherKey);
     } finally {
       session.close();
     }
@@ -135,7 +135,7 @@ export class Pkcs11Key implements SigningKey {
     }
     // A new session searches for the key again; this session would keep using the key that it found before.
     this.#session?.close();
-    throw this.#unavailable(isAnotherKey);
+    throw this.#unavailable(anotherKey);
   }
 
   /** What the token signs for the data. */

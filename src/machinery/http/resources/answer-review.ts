@@ -6,7 +6,6 @@ import type { GroupVersion } from "../../api/resource-type.ts";
 import { compiledPartialMetadata, partialObjectMetadata } from "../../registry/reads/partial-object-metadata.ts";
 import { createReview } from "../../registry/writes/create-review.ts";
 import type { AnsweredReview } from "../../registry/writes/create-review.ts";
-import { decodeValue } from "../../registry/writes/decode-object.ts";
 import { parseWriteOptions } from "../../registry/writes/write-options.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
 import { negotiate } from "../negotiation.ts";
@@ -37,7 +36,6 @@ export async function answerReview(review: AnsweredReview, resourceRequest: Reso
     expected: review,
     schema,
     fieldValidation,
-    decode: (sent) => decodeValue(schema, sent),
   });
   const requested = requestedVersion(review, object.apiVersion);
   audited?.recordObject?.({ ...object, kind: review.kind, apiVersion: apiVersionOf(requested) });

@@ -2,6 +2,7 @@ import { andThen } from "../../api/maybe-promise.ts";
 import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { badRequest } from "../../api/api-error.ts";
 import { pauseInTurn } from "../../scheduling/request-turn.ts";
+import type { ApiObject } from "../../api/object-meta.ts";
 import { openBrace } from "../../api/json/json-codes.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json/json-object.ts";
 import { apiVersionOf, parseApiVersion, plainApiVersion } from "../../api/resource-type.ts";
@@ -15,8 +16,9 @@ import { decodeEnvelope } from "../../schema/protobuf/protobuf-envelope.ts";
 import type { Envelope } from "../../schema/protobuf/protobuf-envelope.ts";
 import { repeatedKeyFault, repeatedKeysFault, TypeMismatch } from "../../schema/decode-faults.ts";
 import type { CompiledSchema } from "../../registry/definition/compiled-schema.ts";
-import type { DecodedObject, DecodeRequest } from "../../registry/writes/decode-object.ts";
+import { decodeObject, decodeValue } from "../../registry/writes/decode-object.ts";
 import { goTypeName } from "../../registry/definition/resource-definition.ts";
+import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { FieldValidation } from "../../registry/writes/write-options.ts";
 import type { Format } from "../negotiation.ts";
 import { YamlFault } from "../yaml/yaml-to-json.ts";
@@ -32,34 +34,34 @@ interface ExpectedKind extends GroupVersionKind {
   readonly otherVersions?: readonly GroupVersion[];
 }
 
-interface DecodeOptions<T> {
+interface DecodeOptions<T extends ApiObject> {
   /** The sender of the body gets the warnings, and may have to wait for a turn when the body is long. */
   readonly sender: BodySender & Pick<ResourceRequest, "warnings">;
   readonly expected: ExpectedKind;
-  readonly schema: CompiledSchema;
+  readonly schema: CompiledSchema<T>;
   readonly fieldValidation: FieldValidation;
-  /** Decodes the body's value as the kind. Throws TypeMismatch. */
-  readonly decode: (request: DecodeRequest) => DecodedObject<T>;
+  /** Absent for kinds that are never stored. */
+  readonly registry?: ResourceRegistry<T>;
 }
 
 /**
  * Decodes the object in a body. A 400 when it cannot be parsed, is of another kind or fails strict validation. Pauses between the two
  * steps when the turn of a long request is over.
  */
-export const decodeBody = <T>(body: RequestBody, options: DecodeOptions<T>): MaybePromise<T> =>
+export const decodeBody = <T extends ApiObject>(body: RequestBody, options: DecodeOptions<T>): MaybePromise<T> =>
   andThen(readableBody(body, options.sender), (readable) => decodeReadable(readable, options));
 
-function decodeReadable<T>(body: ReadableBody, options: DecodeOptions<T>): MaybePromise<T> {
+function decodeReadable<T extends ApiObject>(body: ReadableBody, options: DecodeOptions<T>): MaybePromise<T> {
   const parsed = parseBody(body, options);
   const pause = pauseInTurn();
   return pause === undefined ? decodeParsed(parsed, options) : pause.then(() => decodeParsed(parsed, options));
 }
 
-function decodeParsed<T>(
+function decodeParsed<T extends ApiObject>(
   { format, value, duplicateFields, repeatedKeys, sent }: ParsedBody,
   options: DecodeOptions<T>,
 ): T {
-  const { expected, fieldValidation, sender } = options;
+  const { expected, fieldValidation, registry, schema, sender } = options;
   const refuse = (fault: string): Error => cannotBeHandled(fault, { sent, expected });
   if (sent.kind !== expected.kind) {
     const [from, to] = [`${sent.version}.${sent.kind}`, goTypeName(expected)];
@@ -73,7 +75,9 @@ function decodeParsed<T>(
     );
   }
   try {
-    const { object, strictFaults: found } = options.decode({ value, duplicateFields });
+    const request = { value, duplicateFields };
+    const decoded = registry === undefined ? decodeValue(schema, request) : decodeObject(registry, request);
+    const { object, strictFaults: found } = decoded;
     if (found.length + repeatedKeys.length === 0) return object;
     // Upstream makes JSON of YAML through a map, and sorts its members.
     const strictFaults = format === "yaml" ? found.toSorted() : found;
@@ -130,7 +134,7 @@ interface ParsedBody {
 
 function parseBody(
   body: ReadableBody,
-  { expected, schema }: Pick<DecodeOptions<unknown>, "expected" | "schema">,
+  { expected, schema }: Pick<DecodeOptions<ApiObject>, "expected" | "schema">,
 ): ParsedBody {
   const unrecognized = (fault: string): Error =>
     badRequest(

@@ -5,7 +5,6 @@ import type { MaybePromise } from "../../api/maybe-promise.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { StatusDetails } from "../../api/status.ts";
 import { createObject } from "../../registry/writes/create-object.ts";
-import { decodeObject } from "../../registry/writes/decode-object.ts";
 import { patchObject } from "../../registry/writes/patch-object.ts";
 import type { ResourceRegistry } from "../../registry/resource-registry.ts";
 import type { StoredObject } from "../../registry/stored/stored-object.ts";
@@ -141,7 +140,7 @@ function decodedObject(
     expected: registry.definition,
     schema: registry.compiled.schema,
     fieldValidation: options.fieldValidation,
-    decode: (request) => decodeObject(registry, request),
+    registry,
   });
 }
 

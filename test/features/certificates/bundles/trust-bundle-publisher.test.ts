@@ -1,20 +1,24 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { after, describe, it } from "node:test";
+import { after, describe, it, test } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../../../src/machinery/client/https/https-transport.ts";
 import { publishedBundle } from "../../../../src/features/certificates/bundles/bundle-names.ts";
+import { PublishedBundles } from "../../../../src/features/certificates/bundles/published-bundles.ts";
 import { trustBundlePublisher } from "../../../../src/features/certificates/bundles/trust-bundle-publisher.ts";
 import type { ApiObject } from "../../../../src/machinery/api/object-meta.ts";
 import { InformerSet } from "../../../../src/machinery/loops/informer-set.ts";
 import type { InformerHandler } from "../../../../src/machinery/loops/informer.ts";
 import { loopContext } from "../../../run-loop.ts";
-import { publishedAnchors } from "../../../../src/features/certificates/bundles/published-anchors.ts";
+import {
+  parseRemovalTimes,
+  publishedAnchors,
+} from "../../../../src/features/certificates/bundles/published-anchors.ts";
 import { createCertificateRequestPem } from "../../../../src/pki/requests/create-certificate-request.ts";
 import { encodePrivateKeyPem, generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { noSubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
-import { parseCertificatesPem } from "../../../../src/pki/certificates/certificates-pem.ts";
+import { encodeCertificatesPem, parseCertificatesPem } from "../../../../src/pki/certificates/certificates-pem.ts";
 import type { ClusterTrustBundle } from "../../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import { ReplacedAuthorities } from "../../../../src/features/certificates/authorities/replaced-authorities.ts";
 import { startTestServer } from "../../../test-server.ts";
@@ -62,6 +66,30 @@ describe("the published anchors of a signer", () => {
   });
 });
 
+test("a removal time that cannot be read is left out, as if the CA had just been replaced", () => {
+  const replaced = parseRemovalTimes("x,,a=nonsense,b=2026-11-29T07:00:00Z");
+  assert.deepEqual([...replaced], [["b", Date.parse("2026-11-29T07:00:00Z")]]);
+});
+
+test("the recall of a deleted bundle is forgotten for a signer whose bundle the server does not publish", async () => {
+  const recalls = async (isOwn: boolean): Promise<unknown> => {
+    const bundles = new PublishedBundles({ isOwnSigner: () => isOwn, names });
+    const annotations = { "signet.platform.io/renew-issued-before": "2026-11-29T07:00:00Z" };
+    const bundle: ClusterTrustBundle = {
+      apiVersion: "",
+      kind: "",
+      metadata: { name: "example.com:signer:ca" },
+      spec: { signerName: "example.com/signer", trustBundle: "" },
+    };
+    bundles.observe({ ...bundle, metadata: { ...bundle.metadata, annotations } }, { isDeleted: true });
+    let written: ClusterTrustBundle | undefined;
+    await bundles.create(bundle, async (sent) => (written = sent));
+    return written?.metadata.annotations;
+  };
+  assert.deepEqual(await recalls(false), {});
+  assert.deepEqual(await recalls(true), { "signet.platform.io/renew-issued-before": "2026-11-29T07:00:00Z" });
+});
+
 describe("the trust bundle publisher", () => {
   const folder = new CertificateFolder();
   after(() => folder.remove());
@@ -73,6 +101,31 @@ describe("the trust bundle publisher", () => {
       const anchors = parseCertificatesPem(spec.trustBundle).map(({ subject }) => subject.commonName);
       return spec.signerName === signerName && anchors.join() === subjects.join();
     });
+  };
+
+  /** A publisher that has published a CA, and knows of bundles only what the test tells its handler. */
+  const startWithEvents = async (server: TestServer) => {
+    let handler: InformerHandler<ApiObject> = {};
+    const informers = new InformerSet(server.client, {
+      open: () => ({
+        get: () => undefined,
+        list: () => [].values(),
+        addHandler: (given) => void (handler = given),
+        start: async () => {},
+      }),
+    });
+    const { certificate } = newAuthority("first");
+    const publisher = trustBundlePublisher({
+      signerNames: () => [signerName],
+      anchorsFor: () => [certificate],
+      overlapMilliseconds: () => day,
+      isRetired: () => false,
+    });
+    const context = loopContext({ client: server.client, informers });
+    const { queue, onSynced } = publisher.start({ ...context, name: publisher.name });
+    onSynced?.();
+    await queue.whenIdle();
+    return { handler, queue };
   };
 
   it("restores what another client changed or removed", async () => {
@@ -102,26 +155,7 @@ describe("the trust bundle publisher", () => {
 
   it("waits for the last changes of a bundle that is gone: one of them may be its recall", async () => {
     const server = await startTestServer({ settings: { controllers: false } });
-    let handler: InformerHandler<ApiObject> = {};
-    const informers = new InformerSet(server.client, {
-      open: () => ({
-        get: () => undefined,
-        list: () => [].values(),
-        addHandler: (given) => void (handler = given),
-        start: async () => {},
-      }),
-    });
-    const { certificate } = newAuthority("first");
-    const publisher = trustBundlePublisher({
-      signerNames: () => [signerName],
-      anchorsFor: () => [certificate],
-      overlapMilliseconds: () => day,
-      isRetired: () => false,
-    });
-    const context = loopContext({ client: server.client, informers });
-    const { queue, onSynced } = publisher.start({ ...context, name: publisher.name });
-    onSynced?.();
-    await queue.whenIdle();
+    const { handler, queue } = await startWithEvents(server);
     const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
     const name = publishedBundle(signerName);
     const first = await bundles.get(name);
@@ -139,6 +173,23 @@ describe("the trust bundle publisher", () => {
     await queue.whenIdle();
     const next = await bundles.get(name);
     assert.equal(next.metadata.annotations?.["signet.platform.io/renew-issued-before"], "2026-11-29T07:00:00Z");
+    await queue.stop();
+  });
+
+  it("leaves the other bundles of its signer as they are", async () => {
+    const server = await startTestServer({ settings: { controllers: false } });
+    const { handler, queue } = await startWithEvents(server);
+    const bundles = server.client.resource(new CertificateScene(server.client).references.clusterTrustBundles);
+    const own = await bundles.get(publishedBundle(signerName));
+    const metadata = { name: own.metadata.name?.replace(/ca$/, "other") ?? "" };
+    const spec = { signerName, trustBundle: encodeCertificatesPem([newAuthority("other").certificate]) };
+    const other = await bundles.create({ ...own, metadata, spec });
+    handler.onAdd?.(own);
+    handler.onAdd?.(other);
+    const labelled = await bundles.patch(metadata.name, { body: { metadata: { labels: { a: "b" } } } });
+    handler.onUpdate?.(labelled, other);
+    await queue.whenIdle();
+    assert.deepEqual(await bundles.get(metadata.name), labelled);
     await queue.stop();
   });
 

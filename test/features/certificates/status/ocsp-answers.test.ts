@@ -21,6 +21,8 @@ import { OcspAnswers } from "../../../../src/features/certificates/status/ocsp-a
 import type { OcspAnswersOptions } from "../../../../src/features/certificates/status/ocsp-answers.ts";
 import { OcspResponders } from "../../../../src/features/certificates/status/ocsp-responders.ts";
 import { revocationResource } from "../../../../src/features/revocation/resources.ts";
+import type { CertificateStatus } from "../../../../src/pki/revocation/ocsp-response.ts";
+import { reasonCodes } from "../../../../src/pki/revocation/revocation-reason.ts";
 import { ManualTime } from "../../../manual-time.ts";
 import { encodeCertificateId, encodeOcspRequest, readOcspResponse } from "../../../pki/revocation/ocsp-messages.ts";
 import { sendInProcess } from "../../../server/in-process.ts";
@@ -231,6 +233,20 @@ describe("the first OCSP answer of a process", () => {
       of: () => (isKnown ? { type: "revoked", revokedAt: 0, reason: "unspecified" } : { type: "good" }),
     };
     assert.equal((await answersWith({ statuses }).ask()).answers[0]?.type, "revoked");
+  });
+
+  it("is made anew when the time or the reason of the revocation changes", async () => {
+    let status: CertificateStatus = { type: "revoked", revokedAt: 0, reason: "certificateHold" };
+    const { ask } = answersWith({ statuses: { ready: () => Promise.resolve(), of: () => status } });
+    const answered = async () => {
+      const [answer] = (await ask()).answers;
+      return [answer?.revokedAt, answer?.reason];
+    };
+    assert.deepEqual(await answered(), [0, reasonCodes.certificateHold]);
+    status = { ...status, reason: "keyCompromise" };
+    assert.deepEqual(await answered(), [0, reasonCodes.keyCompromise]);
+    status = { ...status, revokedAt: 5000 };
+    assert.deepEqual(await answered(), [5000, reasonCodes.keyCompromise]);
   });
 
   it("is signed with one key, however many ask for it at once", async () => {

@@ -15,6 +15,7 @@ import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
 import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import type { TlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";
+import type { SubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 import { parseCertificatesPem } from "../../../src/pki/certificates/certificates-pem.ts";
 import { dataDirectoryAuthority, issuePair } from "../../features/certificates/data-directory-authority.ts";
 import { temporaryFolder } from "../../temporary-folder.ts";
@@ -153,6 +154,27 @@ describe("the serving certificate of the data directory", () => {
     assert.deepEqual(logged, ["serving certificate renewed"]);
     look();
     assert.equal(logged.length, 1, "the new one is kept");
+  });
+});
+
+describe("the names of the server", () => {
+  it("are those of --tls-cert-file too, so that no signer certifies them for others", async () => {
+    const folder = temporaryFolder();
+    const own = dataDirectoryAuthority(folder);
+    const refused = async (names: Partial<SubjectAltNames>): Promise<string[]> => {
+      const { certificate, key } = issuePair(own, { commonName: "common.test", ...names });
+      const [certificateFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
+      writeFileSync(certificateFile, certificate);
+      writeFileSync(keyFile, key, { mode: 0o600 });
+      const commandLine = { "tls-cert-file": certificateFile, "tls-private-key-file": keyFile };
+      const opened = await open(commandLine, { dataDirectory: folder, own });
+      opened.stop();
+      const dnsNames = ["a.test", "x.b.test", "common.test"];
+      return serverNamesIn({ dnsNames, ipAddresses: ["192.0.2.1", "192.0.2.2"] }, opened.identity().names);
+    };
+    const names = { dnsNames: ["a.test", "*.b.test"], ipAddresses: ["192.0.2.1"] };
+    assert.deepEqual(await refused(names), ["a.test", "x.b.test", "192.0.2.1"]);
+    assert.deepEqual(await refused({}), ["common.test"], "curl takes it for the name of a server without DNS names");
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { keyIdsMatch } from "../../../pki/certificates/certificate-chain.ts";
 import { parseIpAddress } from "../../../pki/names/ip-address.ts";
-import { serverNamesIn } from "./server-names.ts";
+import { hostNamesOf, serverNamesIn } from "./server-names.ts";
 import type { HostNames, ServerNames } from "./server-names.ts";
 import type { SigningAuthority } from "../authorities/signing-authority.ts";
 
@@ -23,12 +23,13 @@ export interface ServerIdentityOptions {
 
 /** Builds the identity of the server that signers compare requests with. */
 export function serverIdentity({ shown, trusted, hosts }: ServerIdentityOptions): ServerIdentity {
-  const leaf = shown[0]?.subjectAltNames;
+  const [leaf] = shown;
+  const shownNames = leaf && hostNamesOf(leaf, []);
   const isAddress = (host: string): boolean => parseIpAddress(host) !== undefined;
   return {
     names: {
-      dnsNames: [...(leaf?.dnsNames ?? []), ...hosts.filter((host) => !isAddress(host))],
-      ipAddresses: [...(leaf?.ipAddresses ?? []), ...hosts.filter(isAddress)],
+      dnsNames: [...(shownNames?.dnsNames ?? []), ...hosts.filter((host) => !isAddress(host))],
+      ipAddresses: [...(shownNames?.ipAddresses ?? []), ...hosts.filter(isAddress)],
     },
     certificates: [...shown, ...trusted],
   };

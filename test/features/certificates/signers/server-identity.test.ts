@@ -7,6 +7,8 @@ import { createCertificateAuthority } from "../../../../src/pki/certificates/cer
 import type { CertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
 import { parseCertificate } from "../../../../src/pki/certificates/certificate.ts";
 import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
+import { noSubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
+import type { SubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
 import { newAuthority, newCertificate, oneHour, startOf2026 } from "../../access/certificate-scene.ts";
 
 const ca = newAuthority("ca");
@@ -42,4 +44,22 @@ it("a signer signs no name of the API server with a CA that the server's clients
   assert.ok(!refuses(signer, { shown: [leafOf(sameName)] }), "they know another of its name");
   const { authorityKeyId: _ofOther, ...withoutKeyIdOfOther } = leafOf(other);
   assert.ok(!refuses(signer, { shown: [withoutKeyIdOfOther] }), "they know another, which does not say its key");
+});
+
+it("the API server has the names of its certificate, and those with which its clients are configured", () => {
+  const names = { ...noSubjectAltNames, dnsNames: ["shown.test"], ipAddresses: ["192.0.2.1"] };
+  const namesOf = (subjectAltNames: SubjectAltNames, ...hosts: readonly string[]) => {
+    const shown = parseCertificate(newCertificate(ca, { subject: { commonName: "common.test" }, subjectAltNames }).raw);
+    return serverIdentity({ shown: [shown], trusted: [], hosts }).names;
+  };
+  assert.deepEqual(namesOf(names, "host.test", "192.0.2.2", "fd00::2"), {
+    dnsNames: ["shown.test", "host.test"],
+    ipAddresses: ["192.0.2.1", "192.0.2.2", "fd00::2"],
+  });
+  assert.deepEqual(
+    namesOf({ ...names, dnsNames: [] }),
+    { dnsNames: ["common.test"], ipAddresses: ["192.0.2.1"] },
+    "curl takes a common name for a DNS name where there is none",
+  );
+  assert.deepEqual(serverIdentity({ shown: [], trusted: [], hosts: [] }).names, { dnsNames: [], ipAddresses: [] });
 });

@@ -15,12 +15,10 @@ import { stringify } from "yaml";
 import type { ClusterTrustBundle } from "../../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
 import type { Event } from "../../../../src/features/core/event-schema.ts";
 import { UsageError } from "../../../../src/machinery/command-line/settings/flag.ts";
-import { parseCertificate } from "../../../../src/pki/certificates/certificate.ts";
 import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
 import { verifyChain } from "../../../../src/pki/certificates/certificate-chain.ts";
-import { signCertificate } from "../../../../src/pki/certificates/certificate-authority.ts";
-import { noSubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
-import { generatePrivateKey, publicKeyInfoOf } from "../../../../src/pki/keys/keys.ts";
+import type { CertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { parseCertificatesPem } from "../../../../src/pki/certificates/certificates-pem.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
@@ -28,6 +26,7 @@ import {
   CertificateFolder,
   CertificateScene,
   conditionOf,
+  intermediateOf,
   newAuthority,
   sceneOf,
   until,
@@ -402,27 +401,16 @@ describe("a signer of --signer-config", () => {
     assert.deepEqual(await addresses(await start({ "signer-config": file })), ["", "", ""]);
   });
 
-  it("must not sign client certificates with an intermediate CA whose root the API server may trust", async () => {
-    const root = newAuthority("root");
-    const privateKey = generatePrivateKey("ECDSA P-256");
-    const certificate = parseCertificate(
-      signCertificate(
-        {
-          subject: { commonName: "intermediate" },
-          publicKey: publicKeyInfoOf(privateKey),
-          notBefore: Date.now() - 1000,
-          notAfter: Date.now() + 86_400_000,
-          isCA: true,
-          keyUsages: ["certSign"],
-          extendedKeyUsages: [],
-          subjectAltNames: noSubjectAltNames,
-        },
-        root,
-      ),
-    );
-    const keyFile = folder.writeKey("intermediate.key", { ...root, privateKey });
-    const signerWith = (certificateFile: string): string =>
-      fileOf(
+  it("must not sign client certificates with an intermediate CA that the API server trusts, itself or through its root", async () => {
+    const old = newAuthority("root");
+    // The certificate with which a root hands its name over to another key, as RFC 4210 4.4 has it.
+    const root = intermediateOf(old, "root");
+    const intermediate = intermediateOf(root, "intermediate");
+    const keyFile = folder.writeKey("intermediate.key", intermediate);
+    const signerWith = (...chain: readonly CertificateAuthority[]): string => {
+      const certificates = chain.map(({ certificate }) => certificate);
+      const certificateFile = folder.write(`intermediate-${count++}.crt`, ...certificates);
+      return fileOf(
         configurationOf({
           name: "example.com/clients",
           certificateAuthority: { certificateFile, keyFile },
@@ -430,13 +418,18 @@ describe("a signer of --signer-config", () => {
           usages: ["client auth"],
         }),
       );
+    };
     const wanted = /signers\[0\]\.certificateAuthority: the API server trusts this CA/;
-    const clients = { "client-ca-file": folder.write("root.crt", root.certificate) };
-    const alone = folder.write("intermediate.crt", certificate);
-    const whole = folder.write("whole.crt", certificate, root.certificate);
-    await refused({ "signer-config": signerWith(alone) }, wanted);
-    await refused({ "signer-config": signerWith(whole), ...clients }, wanted);
-    await start({ "signer-config": signerWith(whole) });
+    await refused({ "signer-config": signerWith(intermediate) }, wanted);
+    const whole = signerWith(intermediate, root);
+    for (const { certificate } of [old, root, intermediate]) {
+      const clients = folder.write("trusted-clients.crt", certificate);
+      await refused({ "signer-config": whole, "client-ca-file": clients }, wanted);
+    }
+    await start({
+      "signer-config": whole,
+      "client-ca-file": folder.write("other.crt", newAuthority("other").certificate),
+    });
   });
 
   it("does not sign the API server's names with a CA that the clients of the server trust", async () => {

@@ -95,17 +95,12 @@ const withConditions = ({ conditions: _conditions, ...status }: Status, conditio
   ...status,
 });
 
-/**
- * Restores the approval or denial of the stored request in an update of `status`. Restores nothing when a decision is missing or added:
- * validation then refuses the change.
- */
+/** Restores the approval or denial of the stored request in an update of `status`. Validation refuses to remove one, or to add one. */
 function withDecisions(conditions: Conditions, before: Conditions): Conditions {
-  return ["Approved", "Denied"].reduce<Conditions>((all, type) => {
-    const kept = before.filter((one) => one.type === type);
-    if (kept.length !== all.filter((one) => one.type === type).length) return all;
-    const rest = kept.values();
-    return all.map((one) => (one.type === type ? (rest.next().value ?? one) : one));
-  }, conditions);
+  const decisions = new Map(
+    before.filter(({ type }) => ["Approved", "Denied"].includes(type)).map((one) => [one.type, one]),
+  );
+  return conditions.map((one) => decisions.get(one.type) ?? one);
 }
 
 /** Sets omitted times of conditions. The transition time is kept while type and status stay the same. */

@@ -145,8 +145,7 @@ export function revocationUrlFault(text: string): string | undefined {
   const isPlain =
     url !== null &&
     ["http:", "https:"].includes(url.protocol) &&
-    url.hostname !== "" &&
-    url.username + url.password + url.search + url.hash === "" &&
+    url.username + url.password === "" &&
     /^[!-~]+$/.test(text) &&
     !/[?#"<>\\^`{|}]/.test(text) &&
     text.length <= longestUrl;

@@ -91,6 +91,24 @@ describe("each flag of signet serve", () => {
     }
   });
 
+  it("that names revocation information takes only a plain URL, because certificates contain it", () => {
+    const revocationOf = (url: string) =>
+      parseServerConfig({ commandLine: { "revocation-url": url }, file: {} }).controllers.certificates.revocation?.url;
+    const longest = `http://pki.example.com/${"a".repeat(256 - 23)}`;
+    for (const url of ["http://pki.example.com", "https://[fd00::1]:8080/a%20b", longest])
+      assert.equal(revocationOf(url), url);
+    assert.equal(revocationOf("http://pki.example.com/"), "http://pki.example.com", "paths follow it");
+    for (const url of [
+      ...["pki.example.com", "//pki.example.com", "http://", "ldap://pki.example.com", "file:///etc/passwd"],
+      ...["http://ann:secret@pki.example.com", "http://ann@pki.example.com", "http://:secret@pki.example.com"],
+      ...["http://a.test?x", "http://a.test/?", "http://a.test#x", "http://a.test/#", "http://a.test/a b"],
+      ...[" http://a.test", "http://a.test\n", "http://ä.test", "http://a.test/\u007f", `${longest}a`],
+      ...Array.from('"<>\\^`{|}', (character) => `http://a.test/${character}`),
+    ]) {
+      assert.throws(() => revocationOf(url), /^UsageError: --revocation-url must be a URL such as/, url);
+    }
+  });
+
   it("changes the settings, unless it permits others, chooses names or has a single value", () => {
     const flags: Flags = serveFlags;
     const unheard = Object.entries(flags).filter(([name, flag]) => !changesSettings(name, flag));

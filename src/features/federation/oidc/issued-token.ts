@@ -8,6 +8,7 @@ import { notApplicable, refused } from "../../../machinery/authentication/creden
 import type { SharePath } from "../../../machinery/scheduling/share-path.ts";
 import { parseToken, VerifiedTokenCache } from "../../accounts/index.ts";
 import type { ParsedToken } from "../../accounts/index.ts";
+import { claimSeconds } from "./claim-seconds.ts";
 import type { IssuerKey } from "./issuer-key.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { ClaimFault, userOfClaims } from "./map-claims.ts";
@@ -102,7 +103,7 @@ class IssuedTokenVerifier {
     if (candidates.length > maximumChecks) return refused(ambiguousKey);
     if (!isSignedBy(parsed, candidates)) return { outcome: unknownKey, keys, tried: current };
     try {
-      return { user: userOfClaims(claims, { mapping, names }), expiresAt: secondsOf(claims["exp"]) * 1000 };
+      return { user: userOfClaims(claims, { mapping, names }), expiresAt: claimSeconds(claims["exp"]) * 1000 };
     } catch (error) {
       if (error instanceof ClaimFault) return refused(error.message);
       throw error;
@@ -156,8 +157,8 @@ function claimsFault(
   if (!audiences.some((one) => held.includes(one))) {
     return `oidc: expected audience in ${quotedAudiences(audiences)}`;
   }
-  if (exp === undefined || now >= secondsOf(exp) * 1000) return expired;
-  if ((nbf ?? undefined) !== undefined && now + leewayMilliseconds < secondsOf(nbf) * 1000) {
+  if (exp === undefined || now >= claimSeconds(exp) * 1000) return expired;
+  if ((nbf ?? undefined) !== undefined && now + leewayMilliseconds < claimSeconds(nbf) * 1000) {
     return "oidc: current time is before the nbf (not before) time";
   }
   return undefined;
@@ -177,7 +178,8 @@ function unfitClaim({ sub, nonce, at_hash, iat, exp, nbf }: Claims, audiences: r
   // Upstream reads null as no time only where it asks whether there is one: for nbf.
   const times = Object.entries({ exp, iat, nbf: nbf ?? undefined });
   for (const [name, value] of times) {
-    if (value !== undefined && Number.isNaN(secondsOf(value))) return unfitValue(name, { value, type: "json.Number" });
+    if (value !== undefined && Number.isNaN(claimSeconds(value)))
+      return unfitValue(name, { value, type: "json.Number" });
   }
   return undefined;
 }
@@ -209,15 +211,6 @@ function unfitSource({ _claim_names, _claim_sources }: Claims): string | undefin
 
 const unfitValue = (name: string, { value, type }: { readonly value: unknown; readonly type: string }): string =>
   `oidc: failed to unmarshal claims: json: cannot unmarshal ${jsonTypeName(value)} into Go struct field idToken.${name} of type ${type}`;
-
-/** A time as go-oidc reads it: whole seconds, as a number or as a text that is one. NaN for anything else. */
-function secondsOf(value: unknown): number {
-  const isNumber = typeof value === "number" || (typeof value === "string" && jsonNumber.test(value));
-  // A number such as 1e400 is parsed as Infinity.
-  return isNumber && Number.isFinite(Number(value)) ? Math.trunc(Number(value)) : NaN;
-}
-
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** Keys without an id, and tokens without one, are tried with each other: RFC 7515 section 6 makes `kid` a hint. */
 const maySign = ({ kid, algorithms }: IssuerKey, { header }: ParsedToken): boolean =>

@@ -3,6 +3,7 @@ import type { Names } from "../../../machinery/api/names.ts";
 import type { UserInfo } from "../../../machinery/api/user-info.ts";
 import { celClaimOf, TooDeep } from "../../../machinery/expressions/cel-value.ts";
 import { withCredential } from "../../../machinery/authentication/presented-credential.ts";
+import { claimSeconds } from "./claim-seconds.ts";
 import type { ClaimExpression } from "./claim-expression.ts";
 
 /** The value of a claim with a prefix, or the result of an expression. */
@@ -71,7 +72,7 @@ export function userOfClaims(
   return withCredential(user, {
     type: "token",
     id: tokenId(claims),
-    issuedAtSeconds: typeof issuedAt === "number" ? issuedAt : undefined,
+    issuedAtSeconds: issuedAt === undefined ? undefined : claimSeconds(issuedAt),
   });
 }
 

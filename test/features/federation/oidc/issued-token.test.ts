@@ -143,7 +143,9 @@ describe("a token of an OpenID Connect issuer", () => {
       const answer = await issuers.verify(await tokenOf(claims), checkFor(api));
       return answer.outcome === "authenticated" && presentedCredential(answer.user);
     };
-    assert.deepEqual(await known({ jti: "t-1", iat: 7 }), { type: "token", id: "t-1", issuedAtSeconds: 7 });
+    for (const iat of [7, "7", 7.5]) {
+      assert.deepEqual(await known({ jti: "t-1", iat }), { type: "token", id: "t-1", issuedAtSeconds: 7 });
+    }
     const unknown = { type: "token", id: undefined, issuedAtSeconds: undefined };
     for (const claims of [{}, { jti: "" }, { jti: 1 }]) assert.deepEqual(await known(claims), unknown);
   });

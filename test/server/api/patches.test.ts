@@ -143,6 +143,14 @@ describe("server-side apply", () => {
     assert.deepEqual([refused.code, refused.message.startsWith("error decoding YAML: ")], [400, true]);
   });
 
+  it("names the object of the path in a refusal, also when the configuration has no name", async () => {
+    const { code, message } = await apply(target("nameless"), "me", { apiVersion: "v1", kind: "ConfigMap", data: "x" });
+    assert.deepEqual(
+      [code, message],
+      [422, 'ConfigMap "nameless" is invalid: data: Invalid value: expected map, got string'],
+    );
+  });
+
   it("names the owners of fields that it would change, takes them over by force, and gives up fields that it leaves out", async () => {
     await apply(target("shared"), "first", configuration("shared", { a: "1", b: "1" }));
     const refused = await apply(target("shared"), "second", configuration("shared", { a: "2" }));

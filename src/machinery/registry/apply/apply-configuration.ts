@@ -40,6 +40,8 @@ import { UntrackableEntry, printPath } from "./path-element.ts";
 export type AppliedObject = Omit<ApiObject, "metadata"> & Partial<Pick<ApiObject, "metadata">>;
 
 export interface ApplyRequest extends FieldWrite {
+  /** The object's name, for messages: the configuration may have none. */
+  readonly name: string;
   /** The stored object. Undefined when the apply creates it. */
   readonly live: ApiObject | undefined;
   /** The applied configuration (`parseConfiguration`), including its nulls. */
@@ -60,11 +62,11 @@ const unrecordedManager = "before-first-apply";
  * Throws ApiErrors: 422 for a configuration that does not fit the schema, 409 for fields that other managers own.
  */
 export function* applyConfiguration(request: ApplyRequest): Generator<undefined, ApiObject> {
-  const { compiled, live, apiVersion, configuration } = request;
+  const { compiled, name, live, apiVersion, configuration } = request;
   const faults = yield* configurationFaults(compiled.schema, configuration);
   const refusal = (causes: readonly FieldError[]): ApiError => {
     const group = parseApiVersion(apiVersion)?.group ?? "";
-    return invalid({ group, resource: configuration.kind }, { name: nameOf(configuration), faults: causes });
+    return invalid({ group, resource: configuration.kind }, { name, faults: causes });
   };
   if (faults.length > 0) throw refusal(faults);
   yield;
@@ -76,12 +78,6 @@ export function* applyConfiguration(request: ApplyRequest): Generator<undefined,
     const message = `Invalid value: the live object cannot be merged: ${error.message}`;
     throw refusal([{ reason: "FieldValueInvalid", field: "", message }]);
   }
-}
-
-/** The name for messages. The metadata of the configuration may be invalid. */
-export function nameOf({ metadata }: { readonly metadata?: unknown }): string {
-  const name = isJsonObject(metadata) ? metadata["name"] : undefined;
-  return typeof name === "string" ? name : "";
 }
 
 function* applyChecked(request: ApplyRequest, live: ApiObject): Generator<undefined, ApiObject> {

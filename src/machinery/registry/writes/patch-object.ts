@@ -15,7 +15,7 @@ import {
   strictFaults as faultsOf,
   TypeMismatch,
 } from "../../schema/decode-faults.ts";
-import { applyConfiguration, nameOf, parseConfiguration } from "../apply/apply-configuration.ts";
+import { applyConfiguration, parseConfiguration } from "../apply/apply-configuration.ts";
 import type { AppliedObject, ApplyRequest } from "../apply/apply-configuration.ts";
 import { trackUpdate } from "../apply/track-update.ts";
 import { decodeObject } from "./decode-object.ts";
@@ -93,7 +93,7 @@ function applier<T extends ApiObject>(registry: ResourceRegistry<T>, request: Pa
     const { uid: sentUid, resourceVersion: sentVersion } = configuration.metadata ?? {};
     // The configuration is not checked yet: a uid that is not a string is refused when it is applied.
     const uid = typeof sentUid === "string" ? sentUid : "";
-    const write = { ...fieldWrite(registry, request), isForced: request.options.isForced };
+    const write = { ...fieldWrite(registry, request), name: request.name, isForced: request.options.isForced };
     await pauseInTurn();
     const applied = await inTurns(merged(registry, { write, live, configuration }));
     reportRepeatedKeys(repeatedKeys, request);
@@ -135,7 +135,7 @@ function* merged<T extends ApiObject>(
     return yield* applyConfiguration({ ...write, live: live && registry.served.object(live), configuration });
   }
   const faults = yield* configurationFaults(schema.schema, configuration);
-  if (faults.length > 0) throw invalid(registry.kind, { name: nameOf(configuration), faults });
+  if (faults.length > 0) throw invalid(registry.kind, { name: write.name, faults });
   const stored = { ...fieldNames.toStored(configuration), apiVersion: storedApiVersion };
   // The configuration was checked above against the version's schema.
   const applied = yield* applyConfiguration({ ...write, live, configuration: stored as unknown as AppliedObject });

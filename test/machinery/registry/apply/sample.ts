@@ -76,6 +76,7 @@ export const applied = (live: ApiObject | undefined, configuration: ApiObject, w
     runToEnd(
       applyConfiguration({
         compiled,
+        name: "s",
         apiVersion: "v1",
         subresource: "",
         now: 0,

@@ -56,8 +56,9 @@ function answer(
   if (step.op === "update") {
     return runToEnd(trackUpdate({ ...write, previous: live, next: compiled.decode(object).value }));
   }
-  return compiled.decode(runToEnd(applyConfiguration({ ...write, live, configuration: object, isForced: force })))
-    .value;
+  return compiled.decode(
+    runToEnd(applyConfiguration({ ...write, name: "s", live, configuration: object, isForced: force })),
+  ).value;
 }
 
 /** As JSON without the nulls that Go's encoder writes for some absent values. */

@@ -6,7 +6,7 @@ import type { ResourceRegistry } from "../registry/resource-registry.ts";
 import { resourceRange } from "../registry/stored/storage-key.ts";
 import type { StoredObject } from "../registry/stored/stored-object.ts";
 import { RevisionCompacted } from "../storage/store.ts";
-import type { CacheEvent } from "../storage/cache-event.ts";
+import type { CacheEvent } from "../storage/watch-cache/cache-event.ts";
 import { notifyEach } from "./informer.ts";
 import type { FollowedObjects, InformerHandler } from "./informer.ts";
 import type { KeyRange } from "../storage/key-range.ts";

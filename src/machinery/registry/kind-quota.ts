@@ -1,6 +1,6 @@
 import type { ApiObject } from "../api/object-meta.ts";
-import type { CountedSizes } from "../storage/counted-objects.ts";
-import type { WatchCache } from "../storage/watch-cache.ts";
+import type { CountedSizes } from "../storage/watch-cache/counted-objects.ts";
+import type { WatchCache } from "../storage/watch-cache/watch-cache.ts";
 import type { ResourceDefinition } from "./definition/resource-definition.ts";
 import { quotaGroupOfUser } from "./storage-quota.ts";
 import type { Growth, StorageQuota } from "./storage-quota.ts";

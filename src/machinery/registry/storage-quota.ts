@@ -4,7 +4,7 @@ import type { GroupResource } from "../api/resource-type.ts";
 import type { UserInfo } from "../api/user-info.ts";
 import { LongWork } from "../scheduling/long-work.ts";
 import { sharerOf } from "../scheduling/share-path.ts";
-import type { GroupSizes } from "../storage/group-sizes.ts";
+import type { GroupSizes } from "../storage/watch-cache/group-sizes.ts";
 
 export interface StorageQuotaOptions {
   /** How many bytes the stored objects of one group may take. */

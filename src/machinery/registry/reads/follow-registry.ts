@@ -6,8 +6,8 @@ import type { ResourceRegistry } from "../resource-registry.ts";
 import { resourceRange } from "../stored/storage-key.ts";
 import type { StoredObject } from "../stored/stored-object.ts";
 import { RevisionCompacted } from "../../storage/store.ts";
-import type { CacheEvent } from "../../storage/cache-event.ts";
-import type { CachedObjects } from "../../storage/watch-cache.ts";
+import type { CacheEvent } from "../../storage/watch-cache/cache-event.ts";
+import type { CachedObjects } from "../../storage/watch-cache/watch-cache.ts";
 
 export interface RegistryFollower<T extends ApiObject> {
   /**

@@ -10,7 +10,7 @@ import { shortTextLength } from "../../scheduling/request-turn.ts";
 import type { ResourceDefinition } from "../definition/resource-definition.ts";
 import { collectionRange, storageKey } from "../stored/storage-key.ts";
 import type { StoredObject } from "../stored/stored-object.ts";
-import type { Lookup } from "../../storage/value-index.ts";
+import type { Lookup } from "../../storage/watch-cache/value-index.ts";
 import { keyAfter, singleKeyRange } from "../../storage/key-range.ts";
 import type { KeyRange } from "../../storage/key-range.ts";
 

@@ -5,7 +5,7 @@ import type { ApiObject } from "../../api/object-meta.ts";
 import type { UserInfo } from "../../api/user-info.ts";
 import { asError } from "../../api/thrown-error.ts";
 import { RevisionCompacted } from "../../storage/store.ts";
-import type { CacheEvent } from "../../storage/cache-event.ts";
+import type { CacheEvent } from "../../storage/watch-cache/cache-event.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { ResourceRegistry } from "../resource-registry.ts";
 import { parseResourceVersion } from "../resource-version.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { GroupSizes } from "../../../src/machinery/storage/group-sizes.ts";
+import { GroupSizes } from "../../../../src/machinery/storage/watch-cache/group-sizes.ts";
 
 describe("the size of a group", () => {
   it("contains a write that has begun, and contains it once when it is applied before it ends", () => {

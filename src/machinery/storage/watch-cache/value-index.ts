@@ -1,5 +1,5 @@
-import { LongWork } from "../scheduling/long-work.ts";
-import { SortedMap } from "./sorted-map.ts";
+import { LongWork } from "../../scheduling/long-work.ts";
+import { SortedMap } from "../sorted-map.ts";
 
 /** A value that objects can be looked up by. */
 export interface Lookup<T> {

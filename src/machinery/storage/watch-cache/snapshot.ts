@@ -1,5 +1,5 @@
-import type { SizedIterable } from "../api/sized-iterable.ts";
-import type { SortedPart } from "./sorted-map.ts";
+import type { SizedIterable } from "../../api/sized-iterable.ts";
+import type { SortedPart } from "../sorted-map.ts";
 
 /**
  * The objects of a range at one moment. It shares the arrays of the sorted map, and makes an evicted object only when it is read, anew

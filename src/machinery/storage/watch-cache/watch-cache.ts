@@ -1,26 +1,26 @@
-import type { SizedIterable } from "../api/sized-iterable.ts";
-import { asError } from "../api/thrown-error.ts";
+import type { SizedIterable } from "../../api/sized-iterable.ts";
+import { asError } from "../../api/thrown-error.ts";
 import type { CacheEvent } from "./cache-event.ts";
-import type { ChangeFeed } from "./change-feed.ts";
+import type { ChangeFeed } from "../change-feed.ts";
 import { earlierEvents } from "./earlier-events.ts";
 import { earlierObjects } from "./earlier-objects.ts";
 import { EventHistory } from "./event-history.ts";
-import type { EarlierLog, FeedFollower, FeedLoad } from "./feed-follower.ts";
+import type { EarlierLog, FeedFollower, FeedLoad } from "../feed-follower.ts";
 import { CountedObjects } from "./counted-objects.ts";
 import type { CountedSizes } from "./counted-objects.ts";
 import type { GroupSizes } from "./group-sizes.ts";
-import { SortedMap } from "./sorted-map.ts";
+import { SortedMap } from "../sorted-map.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { SortedObjects } from "./sorted-objects.ts";
 import type { Cached, Eviction } from "./sorted-objects.ts";
-import { RevisionCompacted, StoreDamaged } from "./store.ts";
-import type { Change, Entry, Head } from "./store.ts";
+import { RevisionCompacted, StoreDamaged } from "../store.ts";
+import type { Change, Entry, Head } from "../store.ts";
 import { ValueIndexes } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
 import { WatchIndex } from "./watch-index.ts";
 import type { WatchScope } from "./watch-index.ts";
-import type { KeyRange } from "./key-range.ts";
-import { inKeyRange, prefixRange } from "./key-range.ts";
+import type { KeyRange } from "../key-range.ts";
+import { inKeyRange, prefixRange } from "../key-range.ts";
 
 export interface WatchCacheOptions<T extends Cached> {
   /** All caches of the process share it. */

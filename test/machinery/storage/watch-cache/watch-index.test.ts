@@ -1,9 +1,9 @@
-import { inKeyRange, prefixRange } from "../../../src/machinery/storage/key-range.ts";
+import { inKeyRange, prefixRange } from "../../../../src/machinery/storage/key-range.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { WatchIndex } from "../../../src/machinery/storage/watch-index.ts";
-import type { IndexedChange, WatchScope } from "../../../src/machinery/storage/watch-index.ts";
+import { WatchIndex } from "../../../../src/machinery/storage/watch-cache/watch-index.ts";
+import type { IndexedChange, WatchScope } from "../../../../src/machinery/storage/watch-cache/watch-index.ts";
 
 type Thing = Readonly<Record<string, string>>;
 type Scope = WatchScope<Thing>;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CountedObjects } from "../../../src/machinery/storage/counted-objects.ts";
-import { prefixRange } from "../../../src/machinery/storage/key-range.ts";
+import { CountedObjects } from "../../../../src/machinery/storage/watch-cache/counted-objects.ts";
+import { prefixRange } from "../../../../src/machinery/storage/key-range.ts";
 
 interface Thing {
   readonly key: string;

@@ -1,8 +1,8 @@
 import { readValue, unreadable } from "./value-index.ts";
 import type { Lookup } from "./value-index.ts";
-import { byteOrdered } from "./byte-ordered.ts";
-import { keyAfter, prefixEnd } from "./key-range.ts";
-import type { KeyRange } from "./key-range.ts";
+import { byteOrdered } from "../byte-ordered.ts";
+import { keyAfter, prefixEnd } from "../key-range.ts";
+import type { KeyRange } from "../key-range.ts";
 
 /** The objects that a watch asks for. It gets no events of other objects. */
 export interface WatchScope<T> extends KeyRange {

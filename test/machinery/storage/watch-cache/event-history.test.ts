@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { EventHistory } from "../../../src/machinery/storage/event-history.ts";
+import { EventHistory } from "../../../../src/machinery/storage/watch-cache/event-history.ts";
 
 const event = (revision: number, bytes = 1): { revision: number; bytes: number } => ({ revision, bytes });
 const historyOf = (capacity: number, maximumBytes: number): EventHistory<{ revision: number; bytes: number }> =>

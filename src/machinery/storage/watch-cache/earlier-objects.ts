@@ -1,4 +1,4 @@
-import { byteOrdered } from "./byte-ordered.ts";
+import { byteOrdered } from "../byte-ordered.ts";
 
 interface EarlierObjectsOptions<T> {
   /** The objects as they are now, in the order of their keys. */

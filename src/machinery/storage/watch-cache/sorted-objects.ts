@@ -1,7 +1,7 @@
 import { Snapshot } from "./snapshot.ts";
-import { SortedMap } from "./sorted-map.ts";
-import type { SortedPart, SortedRange } from "./sorted-map.ts";
-import { byteOrdered } from "./byte-ordered.ts";
+import { SortedMap } from "../sorted-map.ts";
+import type { SortedPart, SortedRange } from "../sorted-map.ts";
+import { byteOrdered } from "../byte-ordered.ts";
 
 /** A type of objects that a cache can hold. */
 export type Cached = object | string;

@@ -1,7 +1,7 @@
-import { LongWork } from "../scheduling/long-work.ts";
+import { LongWork } from "../../scheduling/long-work.ts";
 import { GroupSizes } from "./group-sizes.ts";
-import { inKeyRange, keyAfter } from "./key-range.ts";
-import type { KeyRange } from "./key-range.ts";
+import { inKeyRange, keyAfter } from "../key-range.ts";
+import type { KeyRange } from "../key-range.ts";
 import type { Cached, SortedObjects } from "./sorted-objects.ts";
 import type { IndexedChange } from "./watch-index.ts";
 

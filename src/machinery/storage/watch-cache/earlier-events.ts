@@ -1,7 +1,7 @@
 import type { CacheEvent } from "./cache-event.ts";
-import type { EarlierLog } from "./feed-follower.ts";
+import type { EarlierLog } from "../feed-follower.ts";
 import type { Cached } from "./sorted-objects.ts";
-import type { Entry, Head } from "./store.ts";
+import type { Entry, Head } from "../store.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** Small enough to let requests run in between. */

@@ -1,12 +1,12 @@
-import { inKeyRange } from "../../../src/machinery/storage/key-range.ts";
-import type { KeyRange } from "../../../src/machinery/storage/key-range.ts";
+import { inKeyRange } from "../../../../src/machinery/storage/key-range.ts";
+import type { KeyRange } from "../../../../src/machinery/storage/key-range.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { MemoryStore } from "../../../src/machinery/storage/backends/memory.ts";
-import { ChangeFeed } from "../../../src/machinery/storage/change-feed.ts";
-import { WatchCache } from "../../../src/machinery/storage/watch-cache.ts";
-import { put } from "./store-contract.ts";
+import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
+import { ChangeFeed } from "../../../../src/machinery/storage/change-feed.ts";
+import { WatchCache } from "../../../../src/machinery/storage/watch-cache/watch-cache.ts";
+import { put } from "../store-contract.ts";
 
 interface Thing {
   readonly key: string;

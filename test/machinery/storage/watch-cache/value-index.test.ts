@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { SortedMap } from "../../../src/machinery/storage/sorted-map.ts";
-import { ValueIndex, ValueIndexes } from "../../../src/machinery/storage/value-index.ts";
-import type { Found, Lookup } from "../../../src/machinery/storage/value-index.ts";
+import { SortedMap } from "../../../../src/machinery/storage/sorted-map.ts";
+import { ValueIndex, ValueIndexes } from "../../../../src/machinery/storage/watch-cache/value-index.ts";
+import type { Found, Lookup } from "../../../../src/machinery/storage/watch-cache/value-index.ts";
 
 interface Thing {
   readonly key: string;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { SortedObjects } from "../../../src/machinery/storage/sorted-objects.ts";
-import { isBetween } from "./store-model.ts";
+import { SortedObjects } from "../../../../src/machinery/storage/watch-cache/sorted-objects.ts";
+import { isBetween } from "../store-model.ts";
 
 interface Version {
   readonly key: string;

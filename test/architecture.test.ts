@@ -24,7 +24,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/schema/protobuf/protobuf-wire",
     "machinery/files/atomic-file",
     "machinery/files/process-limit",
-    "machinery/files/sqlite-lock",
+    "machinery/files/locks/sqlite-lock",
   ],
   "machinery/keys": ["machinery/api", "machinery/files", "machinery/storage"],
   "machinery/pkcs11": ["machinery/api", "machinery/files", "pki"],

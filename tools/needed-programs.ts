@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { isOnSearchPath } from "../src/machinery/files/is-on-search-path.ts";
+import { isOnSearchPath } from "../src/machinery/files/locks/is-on-search-path.ts";
 
 /** Other programs that a program for developers starts, and the Debian package that has each. */
 const debianPackages = {

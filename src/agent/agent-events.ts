@@ -1,6 +1,6 @@
 import { onReloadSignal } from "../machinery/command-line/reload-signal.ts";
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
-import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
+import { FollowedFiles, followMilliseconds } from "../machinery/files/followed/followed-files.ts";
 import { oncePerTurn } from "../machinery/scheduling/once-per-turn.ts";
 import type { Log } from "../machinery/logging/log.ts";
 

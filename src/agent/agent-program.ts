@@ -2,7 +2,7 @@ import { sleep } from "../machinery/api/clock.ts";
 import { exitCodes } from "../machinery/command-line/command-failure.ts";
 import { interruptible } from "../machinery/command-line/interruptible.ts";
 import { printable } from "../machinery/command-line/output/printable.ts";
-import { openProcessLog } from "../machinery/files/process-log.ts";
+import { openProcessLog } from "../machinery/files/lines/process-log.ts";
 import { readAgentStatus, renewThroughAgent } from "./agent-control.ts";
 import { renewalText, statusText } from "./agent-status-text.ts";
 import { agentFaults } from "./agent-status.ts";

@@ -1,4 +1,4 @@
-import type { LogSettings } from "../machinery/files/process-log.ts";
+import type { LogSettings } from "../machinery/files/lines/process-log.ts";
 import type { CaSource } from "../machinery/client/https/connection-fault.ts";
 import type { TlsCredentials } from "../machinery/client/https/tls-options.ts";
 import type { KeyType } from "../pki/keys/keys.ts";

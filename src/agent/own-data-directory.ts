@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { checkUnshared, ownFolder } from "../machinery/files/owned-folder.ts";
-import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
+import { checkUnshared, ownFolder } from "../machinery/files/folders/owned-folder.ts";
+import type { OwnedFolder } from "../machinery/files/folders/owned-folder.ts";
 import { certificatesFolder } from "./certificates/managed-certificate.ts";
 
 /** Takes ownership of an agent's data directory, as `ownFolder` does. Throws UnusableFile. */

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { listenFault } from "../machinery/command-line/listen-fault.ts";
-import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
+import { openProcessLog, openProcessOutput } from "../machinery/files/lines/process-log.ts";
 import { UnusableFile } from "../machinery/files/unusable-file.ts";
 import { oncePerTurn } from "../machinery/scheduling/once-per-turn.ts";
 import { serviceManager } from "../machinery/service-manager.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../machinery/api/clock.ts";
-import { FollowedFiles, followMilliseconds } from "../machinery/files/followed-files.ts";
-import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
+import { FollowedFiles, followMilliseconds } from "../machinery/files/followed/followed-files.ts";
+import type { OwnedFolder } from "../machinery/files/folders/owned-folder.ts";
 import { OutageReport } from "../machinery/logging/outage-report.ts";
 import { FollowedKeyRecords } from "../machinery/keys/key-records.ts";
 import type { KeyRecord } from "../machinery/keys/key-records.ts";

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { UsageError } from "../machinery/command-line/settings/flag.ts";
 import { tryListening } from "../machinery/command-line/listen-fault.ts";
 import { stopSignal } from "../machinery/command-line/stop-signal.ts";
-import { openProcessLog, openProcessOutput } from "../machinery/files/process-log.ts";
+import { openProcessLog, openProcessOutput } from "../machinery/files/lines/process-log.ts";
 import { passedSocket, serviceManager } from "../machinery/service-manager.ts";
 import { sendTraces } from "../machinery/trace-export/send-traces.ts";
 import { logTraces } from "../machinery/tracing/trace-log.ts";

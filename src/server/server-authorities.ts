@@ -9,7 +9,7 @@ import { openSigningAuthorities } from "../features/certificates/authorities/sig
 import type { SigningAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
 import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
-import type { FollowedFiles } from "../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../machinery/files/followed/followed-files.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import type { Certificate } from "../pki/certificates/certificate.ts";

@@ -6,7 +6,7 @@ import type { Handler } from "../machinery/api/http-message.ts";
 import { ApiClient } from "../machinery/client/api-client.ts";
 import { inProcessTransport } from "../machinery/client/in-process-transport.ts";
 import { retryOnConflict } from "../machinery/client/retry-on-conflict.ts";
-import type { OwnedFolder } from "../machinery/files/owned-folder.ts";
+import type { OwnedFolder } from "../machinery/files/folders/owned-folder.ts";
 import type { ExchangeMetrics } from "../machinery/http/metrics/metrics.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import { createDefaultAccount, defaultServiceAccount } from "../features/accounts/default-service-account.ts";

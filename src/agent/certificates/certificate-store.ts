@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { replaceLink, writeFileAtomically, writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
-import { makeFolder } from "../../machinery/files/make-folder.ts";
+import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import { removeFile } from "../../machinery/files/remove-file.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";

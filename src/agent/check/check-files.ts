@@ -12,10 +12,10 @@ import {
 import { dirname, join } from "node:path";
 import { checkReplaceable, openReplacement } from "../../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
-import { checkParentFolders } from "../../machinery/files/check-parent-folders.ts";
+import { checkParentFolders } from "../../machinery/files/folders/check-parent-folders.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
-import { linkToNothing } from "../../machinery/files/make-folder.ts";
-import { checkOwnable } from "../../machinery/files/owned-folder.ts";
+import { linkToNothing } from "../../machinery/files/folders/make-folder.ts";
+import { checkOwnable } from "../../machinery/files/folders/owned-folder.ts";
 import { removeFile } from "../../machinery/files/remove-file.ts";
 import {
   asUnusableFile,

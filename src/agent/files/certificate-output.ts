@@ -9,8 +9,8 @@ import {
   writeFileAtomically,
 } from "../../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
-import { checkParentFolders } from "../../machinery/files/check-parent-folders.ts";
-import { makeFolder } from "../../machinery/files/make-folder.ts";
+import { checkParentFolders } from "../../machinery/files/folders/check-parent-folders.ts";
+import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { encodeJavaKeyStore } from "../../pki/key-stores/java-key-store.ts";
 import { encodePkcs12 } from "../../pki/key-stores/pkcs12.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../machinery/files/atomic-file.ts";
 import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
-import { makeFolder } from "../../machinery/files/make-folder.ts";
+import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
 import { UnusableFile, asUnusableFile } from "../../machinery/files/unusable-file.ts";
 
 // Several files that change at the same moment, as in the volumes of Kubernetes. Each name in the folder is a link that goes through the

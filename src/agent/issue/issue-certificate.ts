@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { CommandFailure, commandRefused } from "../../machinery/command-line/command-failure.ts";
-import { ownFolder, removeUnfinishedFiles } from "../../machinery/files/owned-folder.ts";
+import { ownFolder, removeUnfinishedFiles } from "../../machinery/files/folders/owned-folder.ts";
 import { Repetition } from "../../machinery/loops/repetition.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import type { Certificate } from "../../pki/certificates/certificate.ts";

@@ -3,7 +3,7 @@ import { connect } from "../../machinery/command-line/connection/connection.ts";
 import type { ConnectionFlags } from "../../machinery/command-line/connection/connection.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";
-import { openProcessLog } from "../../machinery/files/process-log.ts";
+import { openProcessLog } from "../../machinery/files/lines/process-log.ts";
 import { approvalAdvice } from "../certificates/approval-advice.ts";
 import { obtainCertificate } from "./issue-certificate.ts";
 import type { IssueOrder } from "./issue-certificate.ts";

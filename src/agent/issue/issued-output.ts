@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
-import { makeFolder } from "../../machinery/files/make-folder.ts";
+import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
 import type { CertificateOutput, FolderPart } from "../files/certificate-output.ts";
 

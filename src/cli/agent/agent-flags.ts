@@ -1,5 +1,5 @@
 import { parseDuration } from "../../machinery/api/duration.ts";
-import type { LogFormat } from "../../machinery/files/process-log.ts";
+import type { LogFormat } from "../../machinery/files/lines/process-log.ts";
 import type { ServerAccessFlags } from "./agent-server-access.ts";
 
 /** The settings that are both flags and fields of the configuration file, before they are checked. */

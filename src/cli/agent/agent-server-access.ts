@@ -9,7 +9,7 @@ import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { readFollowedFile, readSettingsFile } from "../../machinery/command-line/settings/settings-files.ts";
 import { readSettingsKubeconfig } from "../../machinery/command-line/settings/settings-kubeconfig.ts";
-import { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 
 /** How an agent reaches its server, and the credentials of its first request. */
 export interface ServerAccessFlags {

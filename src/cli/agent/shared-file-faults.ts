@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import type { AgentSettings, TrustBundleFile } from "../../agent/agent-settings.ts";
 import type { CertificateOutput } from "../../agent/files/certificate-output.ts";
-import { isOwnershipFile } from "../../machinery/files/owned-folder.ts";
+import { isOwnershipFile } from "../../machinery/files/folders/owned-folder.ts";
 import type { AgentCommandLine } from "./agent-flags.ts";
 
 interface FileSettings {

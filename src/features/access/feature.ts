@@ -8,7 +8,7 @@ import type { AccessSpelling, SpellObjectName } from "../../machinery/authorizat
 import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { parseSettingsFile, readCertificates } from "../../machinery/command-line/settings/settings-files.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import { kind } from "../../machinery/registry/definition/kind.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import type { ReviewDefinition } from "../../machinery/registry/definition/review-definition.ts";

@@ -11,7 +11,7 @@ import type { SealingKey } from "../../machinery/keys/sealing-key.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { kind } from "../../machinery/registry/definition/kind.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import type { PathRoutes } from "../../machinery/http/routes/path-routes.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import { generateName } from "../../machinery/registry/writes/requested-name.ts";

@@ -3,7 +3,7 @@ import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { Authorizer } from "../../machinery/authorization/authorizer.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import type { AuthorizationSettings, ConfiguredAuthorizer, NamedBuiltIn } from "./settings.ts";
 import { openWebhookAuthorizer } from "./webhook/open-webhook-authorizer.ts";
 import type { OpenedWebhook } from "./webhook/open-webhook-authorizer.ts";

@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
 import { periodically } from "../scheduling/periodically.ts";
-import type { LineLinks } from "../files/appended-file.ts";
-import { AppendedFile } from "../files/appended-file.ts";
-import { SqliteLock } from "../files/sqlite-lock.ts";
-import { LogBackups } from "../files/log-backups.ts";
-import type { LogBackupsOptions } from "../files/log-backups.ts";
-import { openLogFile, standardOutput } from "../files/log-output.ts";
-import { StreamOutput } from "../files/stream-output.ts";
+import type { LineLinks } from "../files/lines/appended-file.ts";
+import { AppendedFile } from "../files/lines/appended-file.ts";
+import { SqliteLock } from "../files/locks/sqlite-lock.ts";
+import { LogBackups } from "../files/lines/log-backups.ts";
+import type { LogBackupsOptions } from "../files/lines/log-backups.ts";
+import { openLogFile, standardOutput } from "../files/lines/log-output.ts";
+import { StreamOutput } from "../files/lines/stream-output.ts";
 import type { LineTarget } from "./event-queue.ts";
 
 export interface FileTargetOptions extends Pick<

@@ -4,7 +4,7 @@ import { webhookTarget } from "../../machinery/audit/webhook-target.ts";
 import { httpsTransport } from "../../machinery/client/https/https-transport.ts";
 import type { Transport } from "../../machinery/client/transport.ts";
 import { readSettingsKubeconfig } from "../../machinery/command-line/settings/settings-kubeconfig.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import type { AuditWebhookSettings } from "./audit-settings.ts";
 import { openAuditBackend } from "./open-audit-backend.ts";
 import type { AuditBackend } from "./open-audit-backend.ts";

@@ -7,7 +7,7 @@ import type { AuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { auditRequests } from "../../machinery/audit/audit-requests.ts";
 import { AuditedBodies } from "../../machinery/audit/audited-bodies.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import type { AuditCounts } from "../../machinery/http/metrics/metrics.ts";
 import type { RequestAudit } from "../../machinery/http/request-audit.ts";
 import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";

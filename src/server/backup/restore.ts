@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "../../machinery/api/clock.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { flushFolder } from "../../machinery/files/atomic-file.ts";
-import { isOwnershipFile } from "../../machinery/files/owned-folder.ts";
+import { isOwnershipFile } from "../../machinery/files/folders/owned-folder.ts";
 import { createObjects } from "../../machinery/storage/copy-objects.ts";
 import type { CopiedObject } from "../../machinery/storage/copy-objects.ts";
 import { groupedRevisions } from "../../machinery/storage/etcd/revision-form.ts";

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, statSync } from "node:fs";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
-import { linkToNothing } from "../../machinery/files/make-folder.ts";
+import { linkToNothing } from "../../machinery/files/folders/make-folder.ts";
 import { fileFailureReason, UnusableFile } from "../../machinery/files/unusable-file.ts";
 import { storeFileIn } from "../../machinery/storage/backends/lmdb-files.ts";
 import { administratorFile, storeDirectory, unfinishedRestore } from "./data-directory-places.ts";

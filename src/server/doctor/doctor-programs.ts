@@ -7,7 +7,7 @@ import { withoutUrlPasswords } from "../../machinery/api/addresses/without-url-p
 import { exitCodes } from "../../machinery/command-line/command-failure.ts";
 import { writePrivateOutput } from "../../machinery/command-line/output/output-file.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";
-import { ownerOf } from "../../machinery/files/owned-folder.ts";
+import { ownerOf } from "../../machinery/files/folders/owned-folder.ts";
 import { modeText } from "../../machinery/files/mode-text.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { examineServer } from "./examine-server.ts";

@@ -14,7 +14,7 @@ import { parseAuditPolicy } from "../../machinery/audit/audit-policy.ts";
 import { isLoopback } from "../../machinery/api/addresses/is-loopback.ts";
 import { readKubeconfig } from "../../machinery/client/kubeconfig/kubeconfig.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
-import { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import type { Log } from "../../machinery/logging/log.ts";
 import { parseEncryptionConfiguration } from "../encryption/encryption-configuration.ts";
 import { readEncryptionKeys } from "../encryption/encryption-key-file.ts";

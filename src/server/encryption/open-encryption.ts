@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { namesFor } from "../../machinery/api/names.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../machinery/command-line/settings/settings-files.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import { isOpenToOthers } from "../../machinery/files/is-open-to-others.ts";
 import { modeText } from "../../machinery/files/mode-text.ts";
 import type { HealthCheck } from "../../machinery/http/routes/health-routes.ts";

@@ -1,5 +1,5 @@
 import pino from "pino";
-import { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { openExistingStore } from "../store/open-store.ts";
 import type { StoreLocation } from "../store/open-store.ts";

@@ -5,7 +5,7 @@ import type { NodeSettings } from "../../features/nodes/settings.ts";
 import { settingsOf, UsageError } from "../../machinery/command-line/settings/flag.ts";
 import type { FlagValues, Flags, GivenFlags } from "../../machinery/command-line/settings/flag.ts";
 import { logFlags, logSettings } from "../../machinery/command-line/settings/log-flags.ts";
-import type { LogSettings } from "../../machinery/files/process-log.ts";
+import type { LogSettings } from "../../machinery/files/lines/process-log.ts";
 import { plainAddress } from "./listener-settings.ts";
 import type { PlainAddress } from "./listener-settings.ts";
 

@@ -12,7 +12,7 @@ import type { Names } from "../../machinery/api/names.ts";
 import { settingsOf, UsageError } from "../../machinery/command-line/settings/flag.ts";
 import type { Flags, FlagValues, GivenFlags } from "../../machinery/command-line/settings/flag.ts";
 import { logFlags, logSettings } from "../../machinery/command-line/settings/log-flags.ts";
-import type { LogSettings } from "../../machinery/files/process-log.ts";
+import type { LogSettings } from "../../machinery/files/lines/process-log.ts";
 import { auditFlags, auditSettings } from "../audit/audit-settings.ts";
 import type { AuditSettings } from "../audit/audit-settings.ts";
 import { controllerFlags, controllerSettings } from "./controller-settings.ts";

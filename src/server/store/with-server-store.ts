@@ -1,4 +1,4 @@
-import { joinFolder } from "../../machinery/files/owned-folder.ts";
+import { joinFolder } from "../../machinery/files/folders/owned-folder.ts";
 import { openReadableStore } from "../encryption/readable-store.ts";
 import type { ReadableStore } from "../encryption/readable-store.ts";
 import { checkDataDirectory, directoryExists } from "../data-directory/check-data-directory.ts";

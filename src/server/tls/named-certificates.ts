@@ -1,6 +1,6 @@
 import type { SecureContext } from "node:tls";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import { createNamedContext } from "../../machinery/http/connections/serving-context.ts";
 import type { TlsProtocol } from "../../machinery/http/connections/serving-context.ts";
 import { timestamp } from "../../machinery/api/clock.ts";

@@ -2,7 +2,7 @@ import { createSecureContext } from "node:tls";
 import type { Log } from "../../machinery/logging/log.ts";
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import type { FollowedFiles } from "../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../machinery/files/followed/followed-files.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import type { ListenerTls } from "../../machinery/http/connections/listener.ts";
 import type { ServingCertificate, TlsProtocol } from "../../machinery/http/connections/serving-context.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { joinFolder } from "../../machinery/files/owned-folder.ts";
+import { joinFolder } from "../../machinery/files/folders/owned-folder.ts";
 import { endingProcess, openStore } from "../store/open-store.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { startServer } from "../start-server.ts";

@@ -36,7 +36,7 @@ import { encodedText } from "../../../src/features/core/secret-texts.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ownDataDirectory } from "../../../src/agent/own-data-directory.ts";
 import { startAgent } from "../../../src/agent/start-agent.ts";
-import { ownFolder } from "../../../src/machinery/files/owned-folder.ts";
+import { ownFolder } from "../../../src/machinery/files/folders/owned-folder.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
 import { showAllFilesAs } from "../../machinery/files/show-all-files-as.ts";
 import { startTestServer } from "../../test-server.ts";

@@ -6,7 +6,7 @@ import pino from "pino";
 import { connectAuthorization } from "../../../src/features/authorization/feature.ts";
 import { authorizationFlags, authorizationSettings } from "../../../src/features/authorization/settings.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
-import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed/followed-files.ts";
 import { resolveFlags } from "../../../src/machinery/command-line/settings/flag.ts";
 import { InProcess } from "../../server/in-process.ts";
 import { startTestServer } from "../../test-server.ts";

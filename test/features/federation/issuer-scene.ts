@@ -5,7 +5,7 @@ import type { JWTPayload } from "jose";
 import type { FetchDocument } from "../../../src/features/federation/oidc/fetch-document.ts";
 import type { openIssuers } from "../../../src/features/federation/oidc/open-issuers.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
-import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed/followed-files.ts";
 
 /** An issuer in memory, that tests make fail, rotate and come back. */
 export class TestIssuer {

@@ -20,8 +20,8 @@ import { errorCode } from "../../../src/machinery/api/thrown-error.ts";
 import { ChainLinks } from "../../../src/machinery/audit/chain/chain-links.ts";
 import { verifyAuditChain } from "../../../src/machinery/audit/chain/verify-chain.ts";
 import type { ChainReport } from "../../../src/machinery/audit/chain/verify-chain.ts";
-import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
-import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
+import { AppendedFile } from "../../../src/machinery/files/lines/appended-file.ts";
+import { SqliteLock } from "../../../src/machinery/files/locks/sqlite-lock.ts";
 import { temporaryFolder } from "../../temporary-folder.ts";
 
 const root = temporaryFolder();

@@ -32,7 +32,7 @@ import {
   writePrivateFile,
   writePublicFile,
 } from "../../../src/machinery/files/atomic-file.ts";
-import { removeUnfinishedFiles } from "../../../src/machinery/files/owned-folder.ts";
+import { removeUnfinishedFiles } from "../../../src/machinery/files/folders/owned-folder.ts";
 import { readPrivateFile } from "../../../src/machinery/files/private-file.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 import { temporaryFolder } from "../../temporary-folder.ts";

@@ -27,7 +27,7 @@ import { signetProgram } from "../../../bench/processes/signet-program.ts";
 import { systemClock } from "../../../src/machinery/api/clock.ts";
 import type { Clock } from "../../../src/machinery/api/clock.ts";
 import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
-import { joinFolder } from "../../../src/machinery/files/owned-folder.ts";
+import { joinFolder } from "../../../src/machinery/files/folders/owned-folder.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 import { backUp } from "../../../src/server/backup/back-up.ts";
 import { verifyBackupFile, writeBackupFile } from "../../../src/server/backup/backup-file.ts";

@@ -11,7 +11,7 @@ import type { AuthorityInFiles } from "../../../src/features/certificates/author
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import type { ServingCertificate } from "../../../src/machinery/http/connections/serving-context.ts";
 import { rootSigningAuthority } from "../../../src/features/certificates/authorities/signing-authority.ts";
-import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../../src/machinery/files/followed/followed-files.ts";
 import { openTlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import type { TlsCertificate } from "../../../src/server/tls/tls-certificate.ts";
 import { serverNamesIn } from "../../../src/features/certificates/signers/server-names.ts";

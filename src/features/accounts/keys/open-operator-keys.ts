@@ -1,6 +1,6 @@
 import type { Clock } from "../../../machinery/api/clock.ts";
 import type { Log } from "../../../machinery/logging/log.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed/followed-files.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";
 import type { AccountSettings } from "../settings.ts";
 import { followOperatorKeys } from "./operator-keys.ts";

@@ -1,5 +1,5 @@
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed/followed-files.ts";
 import { tokenSigner } from "../tokens/json-web-token.ts";
 import { parseTokenSigningKey, parseVerificationKeys } from "../tokens/token-key.ts";
 import type { TokenSigningKey, VerificationKey } from "../tokens/token-key.ts";

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import { makeFolder } from "../../../machinery/files/make-folder.ts";
+import { makeFolder } from "../../../machinery/files/folders/make-folder.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { RotatableAuthority } from "./rotatable-authority.ts";

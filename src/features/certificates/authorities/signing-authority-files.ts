@@ -3,7 +3,7 @@ import type { KeyPairFiles } from "../../../machinery/command-line/settings/flag
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
 import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Clock } from "../../../machinery/api/clock.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed/followed-files.ts";
 import { validityFault } from "../../../pki/certificates/authority-path.ts";
 import { observedSignature } from "../../../machinery/keys/outside-keys.ts";
 import type { OutsideKeyObserver } from "../../../machinery/keys/outside-keys.ts";

@@ -7,7 +7,7 @@ import { parseYamlSettings } from "../../../machinery/command-line/settings/pars
 import { refuseFaults } from "../../../machinery/command-line/settings/fields.ts";
 import type { FieldContext } from "../../../machinery/command-line/settings/fields.ts";
 import { certificateUsagesOf } from "../signers/usages.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed/followed-files.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
 
 /** The rules by which requests are approved or denied automatically. The first rule that matches a request decides. */

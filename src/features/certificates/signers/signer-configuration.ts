@@ -1,6 +1,6 @@
 import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { parseSettingsFile, readFollowedFile } from "../../../machinery/command-line/settings/settings-files.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed/followed-files.ts";
 import { UnusableFile } from "../../../machinery/files/unusable-file.ts";
 import { isSelfIssued } from "../../../pki/certificates/authority-path.ts";
 import type { Certificate } from "../../../pki/certificates/certificate.ts";

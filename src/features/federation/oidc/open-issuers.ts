@@ -11,7 +11,7 @@ import {
   readFollowedFile,
   readSettingsFile,
 } from "../../../machinery/command-line/settings/settings-files.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed/followed-files.ts";
 import type { FederationSettings, OidcFlags } from "../settings.ts";
 import { fetchDocument } from "./fetch-document.ts";
 import type { FetchDocument } from "./fetch-document.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "../../../machinery/api/clock.ts";
 import type { VerifyToken } from "../../../machinery/authentication/token-authentication.ts";
 import { httpsTransport } from "../../../machinery/client/https/https-transport.ts";
 import { rateLimitedReport } from "../../../machinery/logging/rate-limited-report.ts";
-import type { FollowedFiles } from "../../../machinery/files/followed-files.ts";
+import type { FollowedFiles } from "../../../machinery/files/followed/followed-files.ts";
 import { readSettingsKubeconfig } from "../../../machinery/command-line/settings/settings-kubeconfig.ts";
 import type { WebhookSettings } from "../settings.ts";
 import { webhookTokens } from "./webhook-tokens.ts";

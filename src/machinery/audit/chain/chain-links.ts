@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
-import type { LineLinks } from "../../files/appended-file.ts";
+import type { LineLinks } from "../../files/lines/appended-file.ts";
 import { readPrivateFile } from "../../files/private-file.ts";
 import { startOfChain, checkpointLine, hashOf, linkedLine, parseLine } from "./chain-line.ts";
 import type { ChainPosition, CheckpointType } from "./chain-line.ts";

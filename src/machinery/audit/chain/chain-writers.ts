@@ -1,4 +1,4 @@
-import { SqliteLock } from "../../files/sqlite-lock.ts";
+import { SqliteLock } from "../../files/locks/sqlite-lock.ts";
 
 /** The processes that write one chain. Call `areGone` and `join` only while the file of the chain is locked. */
 export interface ChainWriters {

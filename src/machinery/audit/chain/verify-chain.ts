@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { createGunzip } from "node:zlib";
 import { splitLines } from "../../api/bytes/split-lines.ts";
 import type { Line } from "../../api/bytes/split-lines.ts";
-import { longestLineBytes } from "../../files/appended-file.ts";
+import { longestLineBytes } from "../../files/lines/appended-file.ts";
 import { UnusableFile, unreadableFileReason } from "../../files/unusable-file.ts";
 import { hashOf, isCheckpointSignedBy, parseLine } from "./chain-line.ts";
 import type { ChainPosition, ParsedLine } from "./chain-line.ts";

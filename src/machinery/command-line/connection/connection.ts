@@ -14,7 +14,7 @@ import type { KubeconfigContext } from "../../client/kubeconfig/kubeconfig.ts";
 import { KubeconfigError } from "../../client/kubeconfig/kubeconfig-error.ts";
 import { namesOfServer } from "../../client/names-of-server.ts";
 import type { Transport } from "../../client/transport.ts";
-import type { FollowedFiles } from "../../files/followed-files.ts";
+import type { FollowedFiles } from "../../files/followed/followed-files.ts";
 import { CommandFailure } from "../command-failure.ts";
 import { commandTransport } from "./command-transport.ts";
 import { UsageError } from "../settings/flag.ts";

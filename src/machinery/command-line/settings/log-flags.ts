@@ -1,4 +1,4 @@
-import type { LogFormat, LogSettings } from "../../files/process-log.ts";
+import type { LogFormat, LogSettings } from "../../files/lines/process-log.ts";
 import type { Flags, FlagValues } from "./flag.ts";
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { SqliteLock } from "../../files/sqlite-lock.ts";
+import { SqliteLock } from "../../files/locks/sqlite-lock.ts";
 
 /** How long an opening of the store waits for the commits of other processes, and a commit for their openings. */
 const defaultWaitMilliseconds = 10_000;

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { followOperatorKeys } from "../../../../src/features/accounts/keys/operator-keys.ts";
 import { parseTokenSigningKey } from "../../../../src/features/accounts/tokens/token-key.ts";
-import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
-import type { FollowedSetting } from "../../../../src/machinery/files/followed-value.ts";
+import { FollowedFiles } from "../../../../src/machinery/files/followed/followed-files.ts";
+import type { FollowedSetting } from "../../../../src/machinery/files/followed/followed-value.ts";
 import { newKeyPem } from "../tokens/token-scene.ts";
 import { temporaryFolder } from "../../../temporary-folder.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
 import { openIssuers } from "../../../../src/features/federation/oidc/open-issuers.ts";
 import type { OpenedIssuers } from "../../../../src/features/federation/oidc/open-issuers.ts";
-import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../../../src/machinery/files/followed/followed-files.ts";
 import { presentedCredential } from "../../../../src/machinery/authentication/presented-credential.ts";
 import type { TokenOutcome } from "../../../../src/machinery/authentication/token-authentication.ts";
 import { checkFor, TestClock } from "../../accounts/tokens/token-scene.ts";

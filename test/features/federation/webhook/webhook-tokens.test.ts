@@ -13,7 +13,7 @@ import { bodyText } from "../../../../src/machinery/client/transport.ts";
 import type { ClientRequest } from "../../../../src/machinery/client/transport.ts";
 import { sharePath } from "../../../../src/machinery/scheduling/share-path.ts";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
-import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../../../src/machinery/files/followed/followed-files.ts";
 import { ServerFront } from "../../../agent/server-front.ts";
 import { InProcess } from "../../../server/in-process.ts";
 import { startTestServer } from "../../../test-server.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, it } from "node:test";
 import { connect } from "../../../../src/machinery/command-line/connection/connection.ts";
-import { FollowedFiles } from "../../../../src/machinery/files/followed-files.ts";
+import { FollowedFiles } from "../../../../src/machinery/files/followed/followed-files.ts";
 import { dataDirectoryAuthority, issuePair } from "../../../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { SqliteLock } from "../../../../src/machinery/files/sqlite-lock.ts";
+import { SqliteLock } from "../../../../src/machinery/files/locks/sqlite-lock.ts";
 import { storedProfile } from "../../../../src/machinery/storage/backends/lmdb-environment.ts";
 import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
 import { OpeningLock } from "../../../../src/machinery/storage/backends/opening-lock.ts";
@@ -17,7 +17,7 @@ const opener = join(import.meta.dirname, "../../../reliability/store-opener.ts")
 
 /** A process that ends as soon as the lock cannot be shared any more: somebody waits for it. */
 const untilRefused = `
-import { SqliteLock } from "${import.meta.resolve("../../../../src/machinery/files/sqlite-lock.ts")}";
+import { SqliteLock } from "${import.meta.resolve("../../../../src/machinery/files/locks/sqlite-lock.ts")}";
 for (const lock = new SqliteLock(process.argv[1]); lock.lockShared(); lock.unlock())
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);`;
 

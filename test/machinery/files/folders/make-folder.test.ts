@@ -3,8 +3,8 @@ import fs, { existsSync, statSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { makeFolder } from "../../../src/machinery/files/make-folder.ts";
-import { temporaryFolder } from "../../temporary-folder.ts";
+import { makeFolder } from "../../../../src/machinery/files/folders/make-folder.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 test("a folder and its parents get their mode whatever the umask is, which stays as it was", (context) => {
   const root = temporaryFolder();

@@ -1,8 +1,8 @@
 import { mkdirSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { errorCode } from "../api/thrown-error.ts";
-import { flushFolder } from "./atomic-file.ts";
-import { UnusableFile } from "./unusable-file.ts";
+import { errorCode } from "../../api/thrown-error.ts";
+import { flushFolder } from "../atomic-file.ts";
+import { UnusableFile } from "../unusable-file.ts";
 
 /**
  * Creates a folder and its missing parents with this mode, regardless of the umask. They survive a power cut. Throws the system's error.

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import type { Stats } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { UnusableFile, asUnusableFile } from "./unusable-file.ts";
+import { UnusableFile, asUnusableFile } from "../unusable-file.ts";
 
 /**
  * Throws UnusableFile when another user could replace a folder: a user who can rename a folder above it, or who owns a link of its path,

@@ -1,9 +1,9 @@
 import { isatty } from "node:tty";
 import pino from "pino";
 import type { Logger } from "pino";
-import { escapedInJson } from "../api/json/escaped-in-json.ts";
-import { logLineAsText } from "../logging/log-line-as-text.ts";
-import { loggedBug, loggedError } from "../logging/logged-error.ts";
+import { escapedInJson } from "../../api/json/escaped-in-json.ts";
+import { logLineAsText } from "../../logging/log-line-as-text.ts";
+import { loggedBug, loggedError } from "../../logging/logged-error.ts";
 import { LineWriter } from "./line-writer.ts";
 import { standardOutput } from "./log-output.ts";
 

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import type { Stats } from "node:fs";
-import { errorCode } from "../api/thrown-error.ts";
+import { errorCode } from "../../api/thrown-error.ts";
 
 /** The output to which log lines are appended. */
 export interface LogOutput {

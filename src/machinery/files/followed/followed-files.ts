@@ -1,4 +1,4 @@
-import type { Log } from "../logging/log.ts";
+import type { Log } from "../../logging/log.ts";
 import { FollowedValue } from "./followed-value.ts";
 import type { FollowedSetting, RefreshOptions } from "./followed-value.ts";
 

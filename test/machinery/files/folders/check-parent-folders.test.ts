@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
-import { checkParentFolders } from "../../../src/machinery/files/check-parent-folders.ts";
-import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
-import { temporaryFolder } from "../../temporary-folder.ts";
+import { checkParentFolders } from "../../../../src/machinery/files/folders/check-parent-folders.ts";
+import { UnusableFile } from "../../../../src/machinery/files/unusable-file.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const skip = process.getuid?.() === 0 ? false : "only root can give files to others";
 const other = 4711;

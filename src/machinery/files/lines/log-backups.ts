@@ -3,9 +3,9 @@ import { open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import type { Clock } from "../api/clock.ts";
-import { DeletionDelays } from "../scheduling/deletion-delays.ts";
-import type { SqliteLock } from "./sqlite-lock.ts";
+import type { Clock } from "../../api/clock.ts";
+import { DeletionDelays } from "../../scheduling/deletion-delays.ts";
+import type { SqliteLock } from "../locks/sqlite-lock.ts";
 
 export interface LogBackupsOptions {
   /** The file that is moved away. */

@@ -1,15 +1,15 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { parseJsonObject } from "../api/json/json-object.ts";
-import type { JsonObject } from "../api/json/json-object.ts";
-import { setOwnership, isUnfinishedFile, writePrivateFile } from "./atomic-file.ts";
-import { openFileLock } from "./file-lock.ts";
-import type { FileLock } from "./file-lock.ts";
+import { parseJsonObject } from "../../api/json/json-object.ts";
+import type { JsonObject } from "../../api/json/json-object.ts";
+import { setOwnership, isUnfinishedFile, writePrivateFile } from "../atomic-file.ts";
+import { openFileLock } from "../locks/file-lock.ts";
+import type { FileLock } from "../locks/file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
-import { removeFile } from "./remove-file.ts";
-import { fileFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
-import { modeText } from "./mode-text.ts";
+import { removeFile } from "../remove-file.ts";
+import { fileFailureReason, UnusableFile, asUnusableFile } from "../unusable-file.ts";
+import { modeText } from "../mode-text.ts";
 
 /** A folder that this process uses until it releases it. */
 export interface OwnedFolder {

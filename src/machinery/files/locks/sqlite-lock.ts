@@ -1,8 +1,8 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { messageOf } from "../api/thrown-error.ts";
-import { UnusableFile, asUnusableFile } from "./unusable-file.ts";
+import { messageOf } from "../../api/thrown-error.ts";
+import { UnusableFile, asUnusableFile } from "../unusable-file.ts";
 
 const sqliteBusy = 5;
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
-import { FollowedFiles } from "../../../src/machinery/files/followed-files.ts";
-import { temporaryFolder } from "../../temporary-folder.ts";
+import { FollowedFiles } from "../../../../src/machinery/files/followed/followed-files.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const folder = temporaryFolder();
 const file = join(folder, "file");

@@ -1,6 +1,6 @@
 import { closeSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
-import { errorCode } from "../api/thrown-error.ts";
+import { errorCode } from "../../api/thrown-error.ts";
 import { fullPipeMilliseconds } from "./log-output.ts";
 import type { LogOutput } from "./log-output.ts";
 

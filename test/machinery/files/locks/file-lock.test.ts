@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
-import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
-import { temporaryFolder } from "../../temporary-folder.ts";
+import { SqliteLock } from "../../../../src/machinery/files/locks/sqlite-lock.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const folder = temporaryFolder();
 
-const fileLockModule = import.meta.resolve("../../../src/machinery/files/file-lock.ts");
+const fileLockModule = import.meta.resolve("../../../../src/machinery/files/locks/file-lock.ts");
 
 const ways = [
   { name: "with the program flock", path: process.env["PATH"] },
@@ -143,7 +143,7 @@ const nobody = 65_534;
 
 /** Root may write to every file. */
 const lockAsNobody = `
-import { SqliteLock } from "${import.meta.resolve("../../../src/machinery/files/sqlite-lock.ts")}";
+import { SqliteLock } from "${import.meta.resolve("../../../../src/machinery/files/locks/sqlite-lock.ts")}";
 if (process.getuid() === 0) { process.setgid(${nobody}); process.setuid(${nobody}); }
 try { console.log(new SqliteLock(process.argv[1]).lockExclusive({ waitMilliseconds: 0 })); } catch (error) { console.log(error.message); }`;
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
-import { joinFolder, ownFolder } from "../../../src/machinery/files/owned-folder.ts";
-import { showAllFilesAs } from "./show-all-files-as.ts";
-import { temporaryFolder } from "../../temporary-folder.ts";
+import { joinFolder, ownFolder } from "../../../../src/machinery/files/folders/owned-folder.ts";
+import { showAllFilesAs } from "../show-all-files-as.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 it("a folder is not used on a file system without modes, where all users could read the keys, unless it shows others none", (context) => {
   const folder = temporaryFolder();

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, ftruncateSync, readSync, renameSync, statSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
-import type { SqliteLock } from "./sqlite-lock.ts";
+import type { SqliteLock } from "../locks/sqlite-lock.ts";
 import { newBackupPath } from "./log-backups.ts";
 import { openLogFile } from "./log-output.ts";
 

@@ -4,10 +4,10 @@ import { constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { LineWriter } from "../../../src/machinery/files/line-writer.ts";
-import type { LineWriterOptions } from "../../../src/machinery/files/line-writer.ts";
-import { openLogFile } from "../../../src/machinery/files/log-output.ts";
-import { temporaryFolder } from "../../temporary-folder.ts";
+import { LineWriter } from "../../../../src/machinery/files/lines/line-writer.ts";
+import type { LineWriterOptions } from "../../../../src/machinery/files/lines/line-writer.ts";
+import { openLogFile } from "../../../../src/machinery/files/lines/log-output.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const folder = temporaryFolder();
 let files = 0;

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { isOnSearchPath } from "./is-on-search-path.ts";
 import { hasSqlite, SqliteLock } from "./sqlite-lock.ts";
-import { fileFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
+import { fileFailureReason, UnusableFile, asUnusableFile } from "../unusable-file.ts";
 
 /** A lock that the operating system holds on a file for this process. The end of the process always releases it, also a crash. */
 export interface FileLock {

@@ -17,12 +17,12 @@ import {
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { AppendedFile } from "../../../src/machinery/files/appended-file.ts";
-import { SqliteLock } from "../../../src/machinery/files/sqlite-lock.ts";
-import { LogBackups } from "../../../src/machinery/files/log-backups.ts";
-import { openLogFile } from "../../../src/machinery/files/log-output.ts";
-import { ManualTime } from "../../manual-time.ts";
-import { temporaryFolder } from "../../temporary-folder.ts";
+import { AppendedFile } from "../../../../src/machinery/files/lines/appended-file.ts";
+import { SqliteLock } from "../../../../src/machinery/files/locks/sqlite-lock.ts";
+import { LogBackups } from "../../../../src/machinery/files/lines/log-backups.ts";
+import { openLogFile } from "../../../../src/machinery/files/lines/log-output.ts";
+import { ManualTime } from "../../../manual-time.ts";
+import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const root = temporaryFolder();
 let files = 0;

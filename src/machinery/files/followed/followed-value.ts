@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
-import { messageOf, errorCode } from "../api/thrown-error.ts";
-import type { Log } from "../logging/log.ts";
+import { messageOf, errorCode } from "../../api/thrown-error.ts";
+import type { Log } from "../../logging/log.ts";
 
 export interface FollowedSetting<T> {
   /** The setting that names the files, for the log. */

@@ -3,7 +3,7 @@ import { uptime } from "node:os";
 import { monotonicClock, systemClock, sleep as realSleep } from "../machinery/api/clock.ts";
 import type { Clock, Sleep } from "../machinery/api/clock.ts";
 import { ignoredProxy } from "../machinery/client/https/proxy-agent.ts";
-import { removeUnfinishedFiles } from "../machinery/files/folders/owned-folder.ts";
+import { removeUnfinishedFiles } from "../machinery/files/unfinished-files.ts";
 import { openAgentListener } from "./agent-listener.ts";
 import type { AgentCertificates, AgentContext, AgentParts } from "./agent-parts.ts";
 import { checkStart } from "./check-start.ts";

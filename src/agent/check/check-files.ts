@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { checkReplaceable, openReplacement } from "../../machinery/files/atomic-file.ts";
-import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
+import type { FileOwnership } from "../../machinery/files/file-ownership.ts";
 import { checkParentFolders } from "../../machinery/files/folders/check-parent-folders.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
 import { linkToNothing } from "../../machinery/files/folders/make-folder.ts";

@@ -2,13 +2,10 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { computedOnce } from "../../machinery/api/computed-once.ts";
-import {
-  checkReplaceable,
-  ownershipFault,
-  removeUnfinished,
-  writeFileAtomically,
-} from "../../machinery/files/atomic-file.ts";
-import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
+import { checkReplaceable, writeFileAtomically } from "../../machinery/files/atomic-file.ts";
+import { ownershipFault } from "../../machinery/files/file-ownership.ts";
+import { removeUnfinished } from "../../machinery/files/unfinished-files.ts";
+import type { FileOwnership } from "../../machinery/files/file-ownership.ts";
 import { checkParentFolders } from "../../machinery/files/folders/check-parent-folders.ts";
 import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";

@@ -1,14 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import {
-  checkReplaceable,
-  flushFolder,
-  isUnfinishedFile,
-  replaceLink,
-  writeFileAtomically,
-} from "../../machinery/files/atomic-file.ts";
-import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
+import { checkReplaceable, flushFolder, replaceLink, writeFileAtomically } from "../../machinery/files/atomic-file.ts";
+import { isUnfinishedFile } from "../../machinery/files/unfinished-files.ts";
+import type { FileOwnership } from "../../machinery/files/file-ownership.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
 import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
 import { UnusableFile, asUnusableFile } from "../../machinery/files/unusable-file.ts";

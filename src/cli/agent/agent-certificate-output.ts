@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { CertificateOutput, FolderPart } from "../../agent/files/certificate-output.ts";
 import type { Fields } from "../../machinery/command-line/settings/fields.ts";
-import type { FileOwnership } from "../../machinery/files/atomic-file.ts";
+import type { FileOwnership } from "../../machinery/files/file-ownership.ts";
 import { readStorePassword } from "./store-password.ts";
 import type { SystemAccounts } from "./system-accounts.ts";
 

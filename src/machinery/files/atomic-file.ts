@@ -1,27 +1,23 @@
 import {
   closeSync,
   constants,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
   fsyncSync,
   linkSync,
-  lstatSync,
   openSync,
-  readdirSync,
   renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import type { Stats } from "node:fs";
 import { randomBytes } from "node:crypto";
-import { basename, dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { errorCode } from "../api/thrown-error.ts";
-import { modeText } from "./mode-text.ts";
 import { removeFile } from "./remove-file.ts";
 import { removeIfPossible } from "./remove-if-possible.ts";
 import { linkFailureReason, UnusableFile, asUnusableFile } from "./unusable-file.ts";
+import { unfinishedPath } from "./unfinished-files.ts";
+import type { FileOwnership } from "./file-ownership.ts";
+import { setOwnership } from "./file-ownership.ts";
 
 /**
  * Writes a private file (0600) unless its name exists. Returns whether it was written: of several processes at the same time, only one
@@ -73,15 +69,6 @@ function writeReplacement(file: string, { contents, knownAs = file, commit, ...o
   }
 }
 
-/** Mode, owner and group of a file. Default: the user and the group of the process. */
-export interface FileOwnership {
-  readonly mode: number;
-  /** Whether to fail if the file system gives the file another mode or owner, as file systems without modes and owners do. */
-  readonly isOwnershipKept?: boolean;
-  readonly uid?: number;
-  readonly gid?: number;
-}
-
 /** A file that is being written. It has a temporary name until it is complete. */
 interface Replacement {
   /** The path of the file until it is complete. */
@@ -98,10 +85,7 @@ interface Replacement {
 /** Begins to write a file in parts, with the promises of `writeFileAtomically`. End it with `commit` or `discard`. */
 export function openReplacement(file: string, ownership: FileOwnership): Replacement {
   checkReplaceable(file);
-  const temporary = join(
-    dirname(file),
-    `${basename(file).slice(0, longestPrefix)}.${randomBytes(6).toString("hex")}.new`,
-  );
+  const temporary = unfinishedPath(file);
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const descriptor = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
@@ -149,45 +133,6 @@ function moveIfAbsent(from: string, to: string): void {
   }
 }
 
-/** Sets mode, owner and group of an open file. Throws the system's error, and with `isOwnershipKept` an Error if they were not kept. */
-export function setOwnership(descriptor: number, ownership: FileOwnership): void {
-  const { mode, isOwnershipKept = false, uid, gid } = ownership;
-  try {
-    if (uid !== undefined || gid !== undefined) fchownSync(descriptor, uid ?? -1, gid ?? -1);
-  } catch (cause) {
-    if (errorCode(cause) !== "EPERM") throw cause;
-    throw new Error("this user may not give it to that owner or group; run as root, or name another owner and group", {
-      cause,
-    });
-  }
-  // The file was created with 0600, from which the umask may have removed bits.
-  if (mode !== 0o600 || (fstatSync(descriptor).mode & mode) !== mode) fchmodSync(descriptor, mode);
-  if (!isOwnershipKept) return;
-  const fault = ownershipFault(fstatSync(descriptor), ownership);
-  if (fault !== undefined) throw new Error(fault);
-}
-
-/**
- * How a file system without modes or owners, such as FAT, has changed the ownership of a file. Additional rights to execute do not count:
- * such a file system gives them to everyone who may read. Undefined: owner, group and mode are as wanted.
- */
-export function ownershipFault(found: Stats, { mode, uid, gid = found.gid }: FileOwnership): string | undefined {
-  const user = process.geteuid?.();
-  if (user === undefined) return undefined; // Windows has no file modes
-  const owner = uid ?? user;
-  if (found.uid !== owner || found.gid !== gid) {
-    const given = `its file system gives it to uid ${found.uid} and gid ${found.gid}, not to ${owner} and ${gid}`;
-    return `${given}; name a place on another, or mount it for that user`;
-  }
-  const executable = (mode & 0o444) >> 2;
-  if (((found.mode ^ mode) & 0o7777 & ~executable) === 0) return undefined;
-  const made = `its file system makes the mode ${modeText(found.mode)} of ${modeText(mode)}`;
-  return `${made}; name a place on another, or mount it with another umask`;
-}
-
-/** In characters, each of which takes up to four bytes: a name may have 255 bytes. */
-const longestPrefix = 50;
-
 /**
  * Throws UnusableFile when a name is, or links to, a folder, a pipe, a device or a socket: a rename would remove it.
  */
@@ -196,45 +141,6 @@ export function checkReplaceable(file: string): void {
   if (status === undefined || status.isFile()) return;
   const what = status.isDirectory() ? "a folder" : "a pipe, a device or a socket";
   throw new UnusableFile(`${file} is ${what}; name a file`);
-}
-
-/** The final name of a file that is being written. For any other file, its own name. */
-const finishedName = (name: string): string => name.replace(/\.[0-9a-f]{12}\.new$/, "");
-
-/** Whether a name is the temporary name of a file that is being written, or was when its process was killed. `finished`: its final name. */
-export const isUnfinishedFile = (name: string, finished = finishedName(name)): boolean =>
-  name !== finished && finishedName(name) === finished;
-
-/**
- * Removes the temporary files that killed processes have left of a file, if they were not changed since `untouchedSince` (milliseconds
- * since the epoch). Without this time, no other process may write the file now.
- */
-export function removeUnfinished(
-  file: string,
-  { untouchedSince = Infinity }: { readonly untouchedSince?: number } = {},
-): void {
-  const finished = basename(file).slice(0, longestPrefix);
-  for (const name of readdirSync(dirname(file))) {
-    if (!isUnfinishedFile(name, finished)) continue;
-    const path = join(dirname(file), name);
-    const { mtimeMs = 0 } = lstatSync(path, { throwIfNoEntry: false }) ?? {};
-    if (mtimeMs <= untouchedSince) removeFile(path);
-  }
-}
-
-/** The longest write is a backup, which writes all the time, or reads for minutes what it has written. */
-const abandonedMilliseconds = 60 * 60_000;
-
-/**
- * Removes the old temporary files that killed processes have left of a file, which other processes may write now. They may contain keys,
- * and fill the disk. Never throws, because the file can be written also in a folder that cannot be listed.
- */
-export function removeAbandoned(file: string, now: number): void {
-  try {
-    removeUnfinished(file, { untouchedSince: now - abandonedMilliseconds });
-  } catch {
-    // The old files stay.
-  }
 }
 
 /** Makes renames in a folder survive a power cut, if its file system can do that for folders. */

@@ -1,6 +1,6 @@
 import { timestamp } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
-import { removeAbandoned } from "../../machinery/files/atomic-file.ts";
+import { removeAbandoned } from "../../machinery/files/unfinished-files.ts";
 import { mustReadAgain, stateOf } from "../../machinery/storage/copy-objects.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";

@@ -3,7 +3,7 @@ import { errorCode } from "../../machinery/api/thrown-error.ts";
 import { systemClock, sleep } from "../../machinery/api/clock.ts";
 import { CommandFailure, commandRefused } from "../../machinery/command-line/command-failure.ts";
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
-import { isUnfinishedFile } from "../../machinery/files/atomic-file.ts";
+import { isUnfinishedFile } from "../../machinery/files/unfinished-files.ts";
 import { fileFailureReason, namesPath, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { mustReadAgain, TooLargeToCopy, UnreadableSource } from "../../machinery/storage/copy-objects.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";

@@ -5,7 +5,7 @@ import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { startProgress } from "../../machinery/command-line/output/progress.ts";
 import { printable } from "../../machinery/command-line/output/printable.ts";
 import { textTable } from "../../machinery/command-line/output/text-table.ts";
-import { removeUnfinished } from "../../machinery/files/atomic-file.ts";
+import { removeUnfinished } from "../../machinery/files/unfinished-files.ts";
 import { openFileLock } from "../../machinery/files/locks/file-lock.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import type { NamedKey } from "../../machinery/storage/encryption/aes-gcm.ts";

@@ -17,7 +17,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { CertificateStore, readUsable } from "../../../src/agent/certificates/certificate-store.ts";
-import { removeUnfinishedFiles } from "../../../src/machinery/files/folders/owned-folder.ts";
+import { removeUnfinishedFiles } from "../../../src/machinery/files/unfinished-files.ts";
 import { keyPair, parseKeyPair } from "../../../src/agent/certificates/key-pair.ts";
 import { createCertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
 import { encodePem } from "../../../src/pki/pem.ts";

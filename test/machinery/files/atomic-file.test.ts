@@ -24,15 +24,17 @@ import { beforeEach, describe, it } from "node:test";
 import {
   flushFolder,
   openReplacement,
-  removeAbandoned,
-  removeUnfinished,
   replaceLink,
   writeFileAtomically,
   writeNewPrivateFile,
   writePrivateFile,
   writePublicFile,
 } from "../../../src/machinery/files/atomic-file.ts";
-import { removeUnfinishedFiles } from "../../../src/machinery/files/folders/owned-folder.ts";
+import {
+  removeAbandoned,
+  removeUnfinished,
+  removeUnfinishedFiles,
+} from "../../../src/machinery/files/unfinished-files.ts";
 import { readPrivateFile } from "../../../src/machinery/files/private-file.ts";
 import { UnusableFile } from "../../../src/machinery/files/unusable-file.ts";
 import { temporaryFolder } from "../../temporary-folder.ts";

@@ -1,13 +1,8 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemClock } from "../../api/clock.ts";
-import {
-  checkReplaceable,
-  removeAbandoned,
-  writeNewPrivateFile,
-  writePrivateFile,
-  writePublicFile,
-} from "../../files/atomic-file.ts";
+import { checkReplaceable, writeNewPrivateFile, writePrivateFile, writePublicFile } from "../../files/atomic-file.ts";
+import { removeAbandoned } from "../../files/unfinished-files.ts";
 import { fileFailureReason, UnusableFile } from "../../files/unusable-file.ts";
 import { CommandFailure } from "../command-failure.ts";
 import { UsageError } from "../settings/flag.ts";

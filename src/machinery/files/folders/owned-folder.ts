@@ -1,15 +1,18 @@
-import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { parseJsonObject } from "../../api/json/json-object.ts";
 import type { JsonObject } from "../../api/json/json-object.ts";
-import { setOwnership, isUnfinishedFile, writePrivateFile } from "../atomic-file.ts";
+import { writePrivateFile } from "../atomic-file.ts";
+import { setOwnership } from "../file-ownership.ts";
+import { isUnfinishedFile } from "../unfinished-files.ts";
 import { openFileLock } from "../locks/file-lock.ts";
 import type { FileLock } from "../locks/file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import { removeFile } from "../remove-file.ts";
 import { fileFailureReason, UnusableFile, asUnusableFile } from "../unusable-file.ts";
 import { modeText } from "../mode-text.ts";
+import { removeUnfinishedFiles } from "../unfinished-files.ts";
 
 /** A folder that this process uses until it releases it. */
 export interface OwnedFolder {
@@ -165,16 +168,6 @@ function fill(descriptor: number): void {
     for (let written = 0; written < neededMebibytes * block.length;) written += writeSync(descriptor, block);
   } catch (cause) {
     throw new Error(`${neededMebibytes} MiB of free space is needed to start: ${fileFailureReason(cause)}`, { cause });
-  }
-}
-
-/**
- * Removes the temporary files of each `writeFileAtomically` in this folder that a kill interrupted, but not those in its subfolders. They
- * may contain keys. No other process may write to the folder now.
- */
-export function removeUnfinishedFiles(folder: string): void {
-  for (const name of readdirSync(folder)) {
-    if (isUnfinishedFile(name)) removeFile(join(folder, name));
   }
 }
 

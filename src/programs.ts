@@ -41,7 +41,7 @@ export const programs: Programs = {
     return runAgentProgram(program, signetVersion);
   },
   controllers: async (config, options) =>
-    (await import("./server/run-remote-controllers.ts")).runRemoteControllers(config, options),
+    (await import("./server/controllers/run-remote-controllers.ts")).runRemoteControllers(config, options),
   backUp: async (config, options) => (await storagePrograms()).runBackUp(config, options),
   restore: async (config, options) => (await storagePrograms()).runRestore(config, options),
   migrateStorage: async (config, options) => (await storagePrograms()).runMigrateStorage(config, options),

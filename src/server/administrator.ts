@@ -23,7 +23,7 @@ import { parseCertificatesPem } from "../pki/certificates/certificates-pem.ts";
 import type { CertificateAuthority } from "../pki/certificates/certificate-authority.ts";
 import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
 import { administratorFile } from "./data-directory/data-directory-places.ts";
-import { loadOrIssueCertificate } from "./load-or-issue-certificate.ts";
+import { loadOrIssueCertificate } from "./tls/load-or-issue-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 interface AdministratorOptions extends Omit<AdminKubeconfigOptions, "isRevoked" | "revocation"> {

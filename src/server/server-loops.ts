@@ -8,7 +8,7 @@ import { runningSigners } from "../features/certificates/signers/running-signers
 import { leaseResource } from "../features/core/index.ts";
 import type { Administrator } from "./administrator.ts";
 import type { ConnectedFeatures } from "./connect-features.ts";
-import { controllerList } from "./controller-list.ts";
+import { controllerList } from "./controllers/controller-list.ts";
 import type { OpenedServer } from "./open-server.ts";
 import type { ServerConfig } from "./settings/server-config.ts";
 import { grantOnChange } from "./signer-grants.ts";

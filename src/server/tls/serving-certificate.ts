@@ -6,7 +6,7 @@ import type {
   PemKeyPair,
 } from "../../features/certificates/authorities/issue-own-certificate.ts";
 import type { Certificate } from "../../pki/certificates/certificate.ts";
-import { loadOrIssueCertificate } from "../load-or-issue-certificate.ts";
+import { loadOrIssueCertificate } from "./load-or-issue-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;
 /** A certificate is renewed when less than a third of its lifetime is left. */

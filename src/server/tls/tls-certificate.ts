@@ -13,7 +13,7 @@ import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts
 import { serverIdentity } from "../../features/certificates/signers/server-identity.ts";
 import type { ServerIdentity } from "../../features/certificates/signers/server-identity.ts";
 import type { ListenerSettings } from "../settings/listener-settings.ts";
-import { leafOf } from "../load-or-issue-certificate.ts";
+import { leafOf } from "./load-or-issue-certificate.ts";
 import { openServingCertificate } from "./serving-certificate.ts";
 import { readServingPair } from "./read-serving-pair.ts";
 import type { NamedCertificates } from "./named-certificates.ts";

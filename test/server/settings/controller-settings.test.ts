@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { UsageError } from "../../../src/machinery/command-line/settings/flag.ts";
-import { controllerList } from "../../../src/server/controller-list.ts";
+import { controllerList } from "../../../src/server/controllers/controller-list.ts";
 import { controllerNames } from "../../../src/server/settings/controller-settings.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { revocationListPublisher } from "../../../src/features/certificates/status/revocation-list-publisher.ts";

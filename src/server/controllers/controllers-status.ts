@@ -1,17 +1,17 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { systemClock } from "../machinery/api/clock.ts";
-import { messageOf } from "../machinery/api/thrown-error.ts";
-import type { Transport } from "../machinery/client/transport.ts";
-import { addCollectedMetric } from "../machinery/http/metrics/collected-metric.ts";
-import { probeAnswer } from "../machinery/http/routes/probe-answer.ts";
-import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
-import type { ElectedState } from "../machinery/loops/elected-controllers.ts";
-import type { QueueCounts } from "../machinery/loops/work-queue.ts";
-import { outsideKeyObserver } from "./observation/outside-key-observer.ts";
-import { addQueueMetrics } from "./observation/queue-metrics.ts";
-import type { PlainAddress } from "./settings/listener-settings.ts";
-import { startPlainListener } from "../machinery/http/connections/plain-listener.ts";
-import type { Log } from "../machinery/logging/log.ts";
+import { systemClock } from "../../machinery/api/clock.ts";
+import { messageOf } from "../../machinery/api/thrown-error.ts";
+import type { Transport } from "../../machinery/client/transport.ts";
+import { addCollectedMetric } from "../../machinery/http/metrics/collected-metric.ts";
+import { probeAnswer } from "../../machinery/http/routes/probe-answer.ts";
+import type { OutsideKeyObserver } from "../../machinery/keys/outside-keys.ts";
+import type { ElectedState } from "../../machinery/loops/elected-controllers.ts";
+import type { QueueCounts } from "../../machinery/loops/work-queue.ts";
+import { outsideKeyObserver } from "../observation/outside-key-observer.ts";
+import { addQueueMetrics } from "../observation/queue-metrics.ts";
+import type { PlainAddress } from "../settings/listener-settings.ts";
+import { startPlainListener } from "../../machinery/http/connections/plain-listener.ts";
+import type { Log } from "../../machinery/logging/log.ts";
 
 /** Whether the server answered the last request. */
 class LastAnswer {

@@ -1,14 +1,14 @@
-import { issueOwnCertificate } from "../features/certificates/authorities/issue-own-certificate.ts";
+import { issueOwnCertificate } from "../../features/certificates/authorities/issue-own-certificate.ts";
 import type {
   Identity,
   OwnCertificateOptions,
   PemKeyPair,
-} from "../features/certificates/authorities/issue-own-certificate.ts";
-import { writePrivateFile } from "../machinery/files/atomic-file.ts";
-import { readPrivateFile } from "../machinery/files/private-file.ts";
-import type { CertificateAuthority } from "../pki/certificates/certificate-authority.ts";
-import type { Certificate } from "../pki/certificates/certificate.ts";
-import { parseCertificatesPem } from "../pki/certificates/certificates-pem.ts";
+} from "../../features/certificates/authorities/issue-own-certificate.ts";
+import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
+import { readPrivateFile } from "../../machinery/files/private-file.ts";
+import type { CertificateAuthority } from "../../pki/certificates/certificate-authority.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
 interface LoadOrIssueOptions extends OwnCertificateOptions {
   /** One file for the key and the certificate, so that they always match. */

@@ -1,12 +1,12 @@
-import type { Names } from "../machinery/api/names.ts";
-import type { Controller } from "../machinery/loops/controller.ts";
-import type { CertificateSettings } from "../features/certificates/settings.ts";
-import { runningSigners } from "../features/certificates/signers/running-signers.ts";
-import type { RunningSigners } from "../features/certificates/signers/running-signers.ts";
-import { openSignerConfiguration } from "../features/certificates/signers/signer-configuration.ts";
-import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
-import type { SigningAuthorityFilesOptions } from "../features/certificates/authorities/signing-authority-files.ts";
-import { clientSigners, openAuthorities } from "../features/certificates/authorities/signing-authorities.ts";
+import type { Names } from "../../machinery/api/names.ts";
+import type { Controller } from "../../machinery/loops/controller.ts";
+import type { CertificateSettings } from "../../features/certificates/settings.ts";
+import { runningSigners } from "../../features/certificates/signers/running-signers.ts";
+import type { RunningSigners } from "../../features/certificates/signers/running-signers.ts";
+import { openSignerConfiguration } from "../../features/certificates/signers/signer-configuration.ts";
+import type { ConfiguredSigner } from "../../features/certificates/signers/signer-configuration.ts";
+import type { SigningAuthorityFilesOptions } from "../../features/certificates/authorities/signing-authority-files.ts";
+import { clientSigners, openAuthorities } from "../../features/certificates/authorities/signing-authorities.ts";
 
 export interface RemoteSigners {
   readonly signers: RunningSigners;
@@ -42,7 +42,7 @@ export async function openListPublisher(
   { signers, configured }: RemoteSigners,
 ): Promise<Controller | undefined> {
   if (revocation === undefined) return undefined;
-  const { revocationListPublisher } = await import("../features/certificates/status/revocation-list-publisher.ts");
+  const { revocationListPublisher } = await import("../../features/certificates/status/revocation-list-publisher.ts");
   return revocationListPublisher({
     settings: revocation,
     authorities: () => signers.names().flatMap((name) => signers.find(name)?.authority ?? []),

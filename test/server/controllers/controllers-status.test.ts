@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
-import type { Transport } from "../../src/machinery/client/transport.ts";
-import type { ElectedState } from "../../src/machinery/loops/elected-controllers.ts";
-import { QueueCounts } from "../../src/machinery/loops/work-queue.ts";
-import { openControllersStatus } from "../../src/server/controllers-status.ts";
-import type { ControllersStatus } from "../../src/server/controllers-status.ts";
+import type { Transport } from "../../../src/machinery/client/transport.ts";
+import type { ElectedState } from "../../../src/machinery/loops/elected-controllers.ts";
+import { QueueCounts } from "../../../src/machinery/loops/work-queue.ts";
+import { openControllersStatus } from "../../../src/server/controllers/controllers-status.ts";
+import type { ControllersStatus } from "../../../src/server/controllers/controllers-status.ts";
 
 describe("the status of signet controllers", () => {
   let state: ElectedState = "starting";

@@ -16,8 +16,8 @@ import { markEtcdMoved, openImportTarget } from "../store/open-store.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { refuseOtherDataDirectory } from "../store/replica-identity.ts";
 import { checkOwner } from "../data-directory/check-data-directory.ts";
-import { decrypted, openReadableStore } from "../encryption/readable-store.ts";
-import type { ReadableStore } from "../encryption/readable-store.ts";
+import { decrypted, openDecryptedStore } from "../encryption/decrypted-store.ts";
+import type { DecryptedStore } from "../encryption/decrypted-store.ts";
 import { storedEntries } from "../../machinery/storage/stored-entries.ts";
 import { everyKey } from "../../machinery/storage/key-range.ts";
 
@@ -50,7 +50,7 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
   const folder = lockDataDirectory(directory);
   try {
     if (to === "lmdb") refuseStore(directory, unfinishedStore(directory));
-    const source = await openReadableStore(locationIn(from, location));
+    const source = await openDecryptedStore(locationIn(from, location));
     try {
       return await moveObjects(source, { to: locationIn(to, location), options });
     } finally {
@@ -67,7 +67,7 @@ const locationIn = (kind: StorageKind, location: StoreLocation): StoreLocation =
 
 /** Copies the objects into a new store, then takes the source out of use, and closes it. */
 async function moveObjects(
-  { store, location: source, close }: ReadableStore,
+  { store, location: source, close }: DecryptedStore,
   { to, options }: { readonly to: StoreLocation; readonly options: MigrateOptions },
 ): Promise<MigrateReport> {
   const { from, signal } = options;

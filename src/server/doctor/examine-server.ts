@@ -1,6 +1,6 @@
 import { UsageError } from "../../machinery/command-line/settings/flag.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
-import { openReadableStore } from "../encryption/readable-store.ts";
+import { openDecryptedStore } from "../encryption/decrypted-store.ts";
 import { namesOfStore } from "../store/open-store.ts";
 import { checkOwner, directoryExists } from "../data-directory/check-data-directory.ts";
 import type { StoreLocation } from "../store/open-store.ts";
@@ -83,7 +83,7 @@ async function contentsOf(
   { areFilesSound }: { readonly areFilesSound: boolean },
 ): Promise<Finding[]> {
   const { dataDirectory } = location;
-  const opened = await openReadableStore(location).catch((error: unknown) => {
+  const opened = await openDecryptedStore(location).catch((error: unknown) => {
     if (error instanceof UsageError || error instanceof UnusableFile) return undefined;
     throw error;
   });

@@ -15,7 +15,7 @@ import type { EncryptionAction } from "../settings/encryption-settings.ts";
 import { interruptible } from "../../machinery/command-line/interruptible.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { encryptionKeyFile, newEncryptionKey, readEncryptionKeys, writeEncryptionKeys } from "./encryption-key-file.ts";
-import type { ReadableStore } from "./readable-store.ts";
+import type { DecryptedStore } from "./decrypted-store.ts";
 import { objectsOf, rewriteStale, surveyEncryption, withReason } from "./stored-encryption.ts";
 import type { EncryptionSurvey } from "./stored-encryption.ts";
 import { singleKeyRange } from "../../machinery/storage/key-range.ts";
@@ -67,7 +67,7 @@ async function showStatus(config: ServerConfig): Promise<void> {
 }
 
 /** Examines every stored object, and shows the progress. */
-async function shownSurvey(opened: ReadableStore): Promise<EncryptionSurvey> {
+async function shownSurvey(opened: DecryptedStore): Promise<EncryptionSurvey> {
   const progress = startProgress();
   try {
     return await interruptible("nothing was changed", (signal) =>
@@ -88,7 +88,7 @@ async function rewriteAll(config: ServerConfig): Promise<void> {
   }
 }
 
-async function rewrite(opened: ReadableStore): Promise<void> {
+async function rewrite(opened: DecryptedStore): Promise<void> {
   const progress = startProgress();
   const onProgress = (seen: number, written: number): void =>
     progress.show(`${seen} objects seen, ${written} rewritten`);

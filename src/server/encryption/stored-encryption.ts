@@ -3,7 +3,7 @@ import { parseJsonObject } from "../../machinery/api/json/json-object.ts";
 import { parseStorageKey } from "../../machinery/registry/stored/storage-key.ts";
 import { writtenWith } from "../../machinery/storage/encryption/value-transformer.ts";
 import type { Entry, Store } from "../../machinery/storage/store.ts";
-import type { ReadableStore } from "./readable-store.ts";
+import type { DecryptedStore } from "./decrypted-store.ts";
 import { everyKey, keyAfter } from "../../machinery/storage/key-range.ts";
 
 /** The objects of one resource that were written with one provider and key. */
@@ -46,7 +46,7 @@ interface SurveyOptions {
 
 /** Examines every stored object in this process, so that no value leaves it. */
 export async function surveyEncryption(
-  { store, stored }: Pick<ReadableStore, "store" | "stored">,
+  { store, stored }: Pick<DecryptedStore, "store" | "stored">,
   { signal, onProgress }: SurveyOptions = {},
 ): Promise<EncryptionSurvey> {
   const groups = new Map<string, { -readonly [K in keyof EncryptionGroup]: EncryptionGroup[K] }>();
@@ -94,7 +94,7 @@ interface RewriteOptions {
  * flushes them together.
  */
 export async function rewriteStale(
-  { store, stored }: Pick<ReadableStore, "store" | "stored">,
+  { store, stored }: Pick<DecryptedStore, "store" | "stored">,
   { signal, onProgress }: RewriteOptions,
 ): Promise<RewriteReport> {
   const report = { rewritten: 0, changedMeanwhile: 0, unreadable: 0 };
@@ -131,7 +131,7 @@ interface ReadEntry {
   readonly entry: Entry;
 }
 
-async function* everyEntry(opened: Pick<ReadableStore, "store" | "stored">): AsyncIterable<ReadEntry> {
+async function* everyEntry(opened: Pick<DecryptedStore, "store" | "stored">): AsyncIterable<ReadEntry> {
   for await (const pairs of everyPage(opened)) yield* pairs;
 }
 
@@ -139,7 +139,7 @@ async function* everyEntry(opened: Pick<ReadableStore, "store" | "stored">): Asy
 async function* everyPage({
   store,
   stored,
-}: Pick<ReadableStore, "store" | "stored">): AsyncIterable<readonly ReadEntry[]> {
+}: Pick<DecryptedStore, "store" | "stored">): AsyncIterable<readonly ReadEntry[]> {
   for (let { start } = everyKey; ;) {
     const { entries: raws, revision, hasMore } = await stored.range({ ...everyKey, start, ...page });
     const last = raws.at(-1);

@@ -1,6 +1,6 @@
 import { joinFolder } from "../../machinery/files/folders/owned-folder.ts";
-import { openReadableStore } from "../encryption/readable-store.ts";
-import type { ReadableStore } from "../encryption/readable-store.ts";
+import { openDecryptedStore } from "../encryption/decrypted-store.ts";
+import type { DecryptedStore } from "../encryption/decrypted-store.ts";
 import { checkDataDirectory, directoryExists } from "../data-directory/check-data-directory.ts";
 import { refuseDamagedPages } from "../data-directory/refuse-damaged-pages.ts";
 import { namesOfStore } from "./open-store.ts";
@@ -13,7 +13,7 @@ import type { StoreLocation } from "./open-store.ts";
  */
 export async function withServerStore<T>(
   location: StoreLocation,
-  run: (opened: ReadableStore) => Promise<T>,
+  run: (opened: DecryptedStore) => Promise<T>,
 ): Promise<T> {
   const { dataDirectory, storage } = location;
   const isHere = usesDataDirectory(location);
@@ -34,9 +34,9 @@ export async function withServerStore<T>(
 /** Like `withServerStore`, but does not use the data directory. */
 export async function withOpenStore<T>(
   location: StoreLocation,
-  run: (opened: ReadableStore) => Promise<T>,
+  run: (opened: DecryptedStore) => Promise<T>,
 ): Promise<T> {
-  const opened = await openReadableStore(location);
+  const opened = await openDecryptedStore(location);
   try {
     return await run(opened);
   } finally {

@@ -29,7 +29,7 @@ import { unreadableSourceAdvice } from "../../../src/server/backup/storage-progr
 import { examineEncryption } from "../../../src/server/doctor/examine-encryption.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
-import { openReadableStore } from "../../../src/server/encryption/readable-store.ts";
+import { openDecryptedStore } from "../../../src/server/encryption/decrypted-store.ts";
 import type { EncryptionAction } from "../../../src/server/settings/encryption-settings.ts";
 import { openStore } from "../../../src/server/store/open-store.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
@@ -467,7 +467,7 @@ describe("a server with an encryption configuration", () => {
 
   it("advises no discard when a store is copied while the KMS does not work", async () => {
     plugin.stop();
-    const source = await openReadableStore(config);
+    const source = await openDecryptedStore(config);
     try {
       const { objects } = await stateOf(source.store);
       await assert.rejects(

@@ -9,7 +9,7 @@ import { startTestServerProcess } from "../../test-server-process.ts";
 import type { ServerProcess } from "../../../bench/processes/server-process.ts";
 import { namesFor } from "../../../src/machinery/api/names.ts";
 import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import { openReadableStore } from "../../../src/server/encryption/readable-store.ts";
+import { openDecryptedStore } from "../../../src/server/encryption/decrypted-store.ts";
 import { surveyEncryption } from "../../../src/server/encryption/stored-encryption.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
@@ -83,7 +83,9 @@ describe("signet encryption, beside two workers on one store", { timeout: 200_00
 
   /** How many Secrets there are in each state. */
   async function states(): Promise<Readonly<Record<string, number>>> {
-    const opened = await openReadableStore(parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} }));
+    const opened = await openDecryptedStore(
+      parseServerConfig({ commandLine: { "data-dir": dataDirectory }, file: {} }),
+    );
     try {
       const { groups } = await surveyEncryption(opened);
       const found: Record<string, number> = {};

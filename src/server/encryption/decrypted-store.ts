@@ -5,8 +5,8 @@ import { openExistingStore } from "../store/open-store.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { openEncryption } from "./open-encryption.ts";
 
-/** A server's store for a command. Opening it makes no keys and logs nothing. */
-export interface ReadableStore {
+/** A server's store, opened for a command, which may also write it. Opening it makes no keys and logs nothing. */
+export interface DecryptedStore {
   /** Where the store is, and the names that it was written with. */
   readonly location: StoreLocation;
   /** The store with decrypted values. */
@@ -17,7 +17,7 @@ export interface ReadableStore {
 }
 
 /** Opens a server's store and its encryption. Rejects as `openExistingStore` and `openEncryption` do. */
-export async function openReadableStore(given: StoreLocation): Promise<ReadableStore> {
+export async function openDecryptedStore(given: StoreLocation): Promise<DecryptedStore> {
   const { store: stored, location } = await openExistingStore(given);
   try {
     const { store, closeKeys } = await decrypted(stored, { location });

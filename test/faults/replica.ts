@@ -7,8 +7,8 @@ import { freePort } from "../../bench/processes/free-ports.ts";
 import type { ApiClient } from "../../src/machinery/client/api-client.ts";
 import { wellKnownSigners } from "../../src/features/certificates/signers/well-known-signers.ts";
 import { clientOf } from "../reliability/client-of.ts";
-import { startCuttableProxy } from "../reliability/cuttable-proxy.ts";
-import type { CuttableProxy } from "../reliability/cuttable-proxy.ts";
+import { startCuttableProxy } from "../reliability/soak/cuttable-proxy.ts";
+import type { CuttableProxy } from "../reliability/soak/cuttable-proxy.ts";
 import type { EtcdCluster } from "../machinery/storage/etcd/etcd-process.ts";
 
 /** The files that replicas must share, from the data directory of the first. */

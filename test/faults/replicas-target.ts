@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { clientOf } from "../reliability/client-of.ts";
-import type { HistoryTarget } from "../reliability/history-target.ts";
+import type { HistoryTarget } from "../reliability/history/history-target.ts";
 import { startEtcd, untilEtcdAnswers } from "../machinery/storage/etcd/etcd-process.ts";
 import type { EtcdMember } from "../machinery/storage/etcd/etcd-process.ts";
 import { roles } from "./faults.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { CoreV1Api, KubeConfig, ListWatch, Watch } from "@kubernetes/client-node";
 import type { V1ConfigMap } from "@kubernetes/client-node";
-import { startCuttableProxy } from "../../reliability/cuttable-proxy.ts";
-import type { CuttableProxy } from "../../reliability/cuttable-proxy.ts";
+import { startCuttableProxy } from "../../reliability/soak/cuttable-proxy.ts";
+import type { CuttableProxy } from "../../reliability/soak/cuttable-proxy.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
 

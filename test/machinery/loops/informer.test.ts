@@ -10,7 +10,7 @@ import { httpsTransport } from "../../../src/machinery/client/https/https-transp
 import type { Backoff } from "../../../src/machinery/loops/backoff.ts";
 import { Informer } from "../../../src/machinery/loops/informer.ts";
 import { eventually } from "../../end-to-end/eventually.ts";
-import { startCuttableProxy } from "../../reliability/cuttable-proxy.ts";
+import { startCuttableProxy } from "../../reliability/soak/cuttable-proxy.ts";
 import { resourceReferences } from "../../resource-references.ts";
 import { startTestServer } from "../../test-server.ts";
 

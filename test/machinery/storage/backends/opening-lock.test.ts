@@ -13,7 +13,7 @@ import { put } from "../store-contract.ts";
 import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const value = Buffer.from("1");
-const opener = join(import.meta.dirname, "../../../reliability/store-opener.ts");
+const opener = join(import.meta.dirname, "../../../reliability/openings/store-opener.ts");
 
 /** A process that ends as soon as the lock cannot be shared any more: somebody waits for it. */
 const untilRefused = `

@@ -3,7 +3,7 @@
  *
  *   npm run test:soak -- [--seconds N] [--informers N] [--writers N] [--seed N] [-- FLAGS OF serve]
  */
-import { programFlags, randomSeed, wholeNumber, words } from "../../tools/program-flags.ts";
+import { programFlags, randomSeed, wholeNumber, words } from "../../../tools/program-flags.ts";
 import { runSoak } from "./soak-run.ts";
 
 const { seconds, informers, writers, seed, flags } = programFlags(import.meta.filename, {

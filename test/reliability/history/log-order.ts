@@ -2,7 +2,7 @@ import { ChangeTimes } from "./change-times.ts";
 import type { Contradiction, StateRange } from "./change-times.ts";
 import { LogWriters } from "./log-writers.ts";
 import type { Operation } from "./operation.ts";
-import type { FollowedEvent } from "./watch-follower.ts";
+import type { FollowedEvent } from "../watch-follower.ts";
 
 export type Verdict =
   | { readonly type: "explained" }

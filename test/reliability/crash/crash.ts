@@ -3,7 +3,7 @@
  *
  *   npm run test:crash -- [--rounds N] [--clients N] [--seed N] [-- FLAGS OF serve]
  */
-import { programFlags, randomSeed, wholeNumber, words } from "../../tools/program-flags.ts";
+import { programFlags, randomSeed, wholeNumber, words } from "../../../tools/program-flags.ts";
 import { runCrashRounds } from "./crash-rounds.ts";
 
 const { rounds, clients, seed, flags } = programFlags(import.meta.filename, {

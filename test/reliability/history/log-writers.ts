@@ -1,6 +1,6 @@
 import type { ChangeTimes } from "./change-times.ts";
 import type { Operation } from "./operation.ts";
-import type { FollowedEvent } from "./watch-follower.ts";
+import type { FollowedEvent } from "../watch-follower.ts";
 
 type Write = Exclude<Operation, { readonly action: "read" }>;
 

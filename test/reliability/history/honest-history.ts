@@ -1,6 +1,6 @@
 import type { Operation } from "./operation.ts";
-import type { SeededRandom } from "./seeded-random.ts";
-import type { FollowedEvent } from "./watch-follower.ts";
+import type { SeededRandom } from "../seeded-random.ts";
+import type { FollowedEvent } from "../watch-follower.ts";
 
 /** The operations on one key, and the log of their changes. */
 export interface History {

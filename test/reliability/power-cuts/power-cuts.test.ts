@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
-import { temporaryFolder } from "../temporary-folder.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 import { runPowerCuts } from "./power-cut-run.ts";
 
 const skip = spawnSync("strace", ["--output=/dev/null", "true"]).status !== 0 && "strace does not work here";

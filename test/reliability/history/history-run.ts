@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { namesFor } from "../../src/machinery/api/names.ts";
-import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
-import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { resourceReferences } from "../resource-references.ts";
+import { namesFor } from "../../../src/machinery/api/names.ts";
+import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
+import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { resourceReferences } from "../../resource-references.ts";
 import { HistoryClient } from "./history-client.ts";
 import type { ValueObject } from "./history-client.ts";
 import type { HistoryTarget } from "./history-target.ts";
@@ -10,8 +10,8 @@ import { checkAgainstLog } from "./log-order.ts";
 import type { Verdict } from "./log-order.ts";
 import type { Operation } from "./operation.ts";
 import { revisionFaults } from "./revision-order.ts";
-import { SeededRandom } from "./seeded-random.ts";
-import { WatchFollower } from "./watch-follower.ts";
+import { SeededRandom } from "../seeded-random.ts";
+import { WatchFollower } from "../watch-follower.ts";
 
 export interface HistoryOptions {
   readonly target: HistoryTarget;

@@ -2,13 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findDamagedPage } from "../../src/machinery/storage/backends/find-damaged-page.ts";
-import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
-import { everyKey } from "../../src/machinery/storage/key-range.ts";
+import { findDamagedPage } from "../../../src/machinery/storage/backends/find-damaged-page.ts";
+import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
+import { everyKey } from "../../../src/machinery/storage/key-range.ts";
 import { diskSteps, traceFlags } from "./disk-trace.ts";
 import type { DiskStep } from "./disk-trace.ts";
 import { parseNotes } from "./power-cut-note.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import { SeededRandom } from "../seeded-random.ts";
 
 interface PowerCutOptions {
   /** A folder for the files of the test. */

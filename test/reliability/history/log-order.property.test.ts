@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { honestHistory } from "./honest-history.ts";
 import { checkAgainstLog } from "./log-order.ts";
 import type { Operation } from "./operation.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import { SeededRandom } from "../seeded-random.ts";
 
 const histories = fc
   .record({ seed: fc.nat(), clients: fc.integer({ min: 1, max: 16 }), requestsEach: fc.integer({ min: 1, max: 60 }) })

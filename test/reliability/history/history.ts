@@ -4,11 +4,11 @@
  *
  *   npm run test:history -- [--seconds N] [--clients N] [--workers N | --replicas N] [--seed N]
  */
-import { needPrograms } from "../../tools/needed-programs.ts";
-import { programFlags, randomSeed, wholeNumber } from "../../tools/program-flags.ts";
+import { needPrograms } from "../../../tools/needed-programs.ts";
+import { programFlags, randomSeed, wholeNumber } from "../../../tools/program-flags.ts";
 import { runHistory } from "./history-run.ts";
 import { workersTarget } from "./history-target.ts";
-import { replicasTarget } from "../faults/replicas-target.ts";
+import { replicasTarget } from "../../faults/replicas-target.ts";
 
 const { seconds, clients, workers, replicas, seed } = programFlags(import.meta.filename, {
   seconds: wholeNumber(30),

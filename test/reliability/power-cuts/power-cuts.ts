@@ -6,8 +6,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { needPrograms } from "../../tools/needed-programs.ts";
-import { programFlags, randomSeed, wholeNumber } from "../../tools/program-flags.ts";
+import { needPrograms } from "../../../tools/needed-programs.ts";
+import { programFlags, randomSeed, wholeNumber } from "../../../tools/program-flags.ts";
 import { runPowerCuts } from "./power-cut-run.ts";
 
 const flags = programFlags(import.meta.filename, {

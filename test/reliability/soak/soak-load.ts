@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
+import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import type { CuttableProxy } from "./cuttable-proxy.ts";
-import type { LedgerWriter } from "./ledger-writer.ts";
-import type { SeededRandom } from "./seeded-random.ts";
+import type { LedgerWriter } from "../ledger-writer.ts";
+import type { SeededRandom } from "../seeded-random.ts";
 
 const cutIntervalMilliseconds = 150;
 const steadyWrites = 12_000;

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { History } from "./honest-history.ts";
 import { checkAgainstLog } from "./log-order.ts";
 import type { Operation } from "./operation.ts";
-import type { FollowedEvent } from "./watch-follower.ts";
+import type { FollowedEvent } from "../watch-follower.ts";
 
 const at = (invokedAt: number, returnedAt: number) => ({ invokedAt, returnedAt });
 const sent = (invokedAt: number) => at(invokedAt, Infinity);

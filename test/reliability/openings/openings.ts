@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { programFlags, wholeNumber } from "../../tools/program-flags.ts";
+import { programFlags, wholeNumber } from "../../../tools/program-flags.ts";
 import { runOpenings } from "./openings-run.ts";
 
 const { processes, times } = programFlags(import.meta.filename, { processes: wholeNumber(3), times: wholeNumber(500) });

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ApiError } from "../../src/machinery/api/api-error.ts";
-import type { ApiObject } from "../../src/machinery/api/object-meta.ts";
-import { collectionPath } from "../../src/machinery/client/api-client.ts";
-import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
-import type { ApiClient, ResourceClient } from "../../src/machinery/client/api-client.ts";
+import { ApiError } from "../../../src/machinery/api/api-error.ts";
+import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import { collectionPath } from "../../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
+import type { ApiClient, ResourceClient } from "../../../src/machinery/client/api-client.ts";
 import type { Operation } from "./operation.ts";
 import type { RevisionTold } from "./revision-order.ts";
-import type { SeededRandom } from "./seeded-random.ts";
+import type { SeededRandom } from "../seeded-random.ts";
 
 /** A ConfigMap that contains the value of one write. */
 export interface ValueObject extends ApiObject {

@@ -3,10 +3,10 @@
  * `node power-cut-writer.ts DIRECTORY NOTES ROUNDS SEED`.
  */
 import { openSync, writeSync } from "node:fs";
-import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
+import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
 import { formatNote } from "./power-cut-note.ts";
 import type { Note } from "./power-cut-note.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import { SeededRandom } from "../seeded-random.ts";
 
 const [directory = "", notesFile = "", rounds = "", seed = ""] = process.argv.slice(2);
 const random = new SeededRandom(Number(seed));

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
-import type { WriteResult } from "../../src/machinery/storage/store.ts";
+import { LmdbStore } from "../../../src/machinery/storage/backends/lmdb.ts";
+import type { WriteResult } from "../../../src/machinery/storage/store.ts";
 
 /** The chains of writes that this process makes at the same time, each of one key. */
 const chains = 4;

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { startServerProcess } from "../../bench/processes/server-process.ts";
-import type { ApiClient } from "../../src/machinery/client/api-client.ts";
-import { clientOf } from "./client-of.ts";
-import type { SeededRandom } from "./seeded-random.ts";
+import { startServerProcess } from "../../../bench/processes/server-process.ts";
+import type { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import { clientOf } from "../client-of.ts";
+import type { SeededRandom } from "../seeded-random.ts";
 
 /** What a history is made of: something that serves one API in several places, and what may happen to it. */
 export interface HistoryTarget {

@@ -1,10 +1,10 @@
-import type { ApiList, ApiObject } from "../../src/machinery/api/object-meta.ts";
-import { ResourceClient } from "../../src/machinery/client/api-client.ts";
-import type { ResourceType } from "../../src/machinery/api/resource-type.ts";
-import type { ApiClient, ListOptions, WatchOptions } from "../../src/machinery/client/api-client.ts";
-import { Informer } from "../../src/machinery/loops/informer.ts";
-import type { WatchEvent } from "../../src/machinery/client/watch-events.ts";
-import type { SeenEvent } from "./watch-follower.ts";
+import type { ApiList, ApiObject } from "../../../src/machinery/api/object-meta.ts";
+import { ResourceClient } from "../../../src/machinery/client/api-client.ts";
+import type { ResourceType } from "../../../src/machinery/api/resource-type.ts";
+import type { ApiClient, ListOptions, WatchOptions } from "../../../src/machinery/client/api-client.ts";
+import { Informer } from "../../../src/machinery/loops/informer.ts";
+import type { WatchEvent } from "../../../src/machinery/client/watch-events.ts";
+import type { SeenEvent } from "../watch-follower.ts";
 
 const nameOf = ({ metadata }: ApiObject): string => metadata.name ?? "";
 const revisionOf = ({ metadata }: ApiObject | ApiList): number => Number(metadata.resourceVersion);

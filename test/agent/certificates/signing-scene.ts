@@ -11,12 +11,13 @@ import { platformNames } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { bodyText } from "../../../src/machinery/client/transport.ts";
 import type { ClientRequest, ClientResponse, Transport } from "../../../src/machinery/client/transport.ts";
+import { serialNumberHex } from "../../../src/pki/certificates/certificate.ts";
 import { parseCertificateRequestPem } from "../../../src/pki/requests/certificate-request.ts";
 import { encodePem } from "../../../src/pki/pem.ts";
 import type { CertificateSigningRequest } from "../../../src/features/certificates/requests/certificate-signing-request-schema.ts";
 import { certificateFor } from "../issued-certificate.ts";
 import { logTo } from "../log-to.ts";
-import { VirtualTime } from "../virtual-time.ts";
+import { settle, VirtualTime } from "../virtual-time.ts";
 
 /** What the server does with requests. */
 type Behaviour =
@@ -36,7 +37,8 @@ type Behaviour =
   | "answers without a status"
   | { readonly asksForSeconds: unknown };
 
-export const hour = 3_600_000;
+export const minute = 60_000;
+export const hour = 60 * minute;
 /** How long the server keeps its history of changes. */
 const historyMilliseconds = 5 * 60_000;
 export const wanted: WantedCertificate = wantedServingCertificate(platformNames, {
@@ -230,3 +232,14 @@ async function* silence(signal: AbortSignal | undefined): AsyncGenerator<Uint8Ar
   await new Promise((resolve) => signal?.addEventListener("abort", resolve));
   yield* [];
 }
+
+/** Starts the manager of a scene, which requests its certificate. */
+export async function started(scene: SigningScene): Promise<CertificateManager> {
+  const manager = scene.start();
+  await settle();
+  return manager;
+}
+
+/** The serial number of the certificate in use, in hexadecimal digits. */
+export const serial = ({ current }: CertificateManager): string =>
+  current === undefined ? "none" : serialNumberHex(current.certificate);

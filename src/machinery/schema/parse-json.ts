@@ -25,9 +25,9 @@ interface JsonParsing extends Pick<JsonReading, "replacesRepeated"> {
  * merged. Limits: nesting to `maximumJsonDepth`, the number of values (413) as in `checkValueCount`.
  * Throws a JsonSyntaxError in the words of Go's encoding/json.
  */
-export const parseJson = (text: string): ParsedJson => runToEnd(parseJsonInSteps(text));
+export const parseJson = (text: string, parsing?: JsonParsing): ParsedJson => runToEnd(parseJsonInSteps(text, parsing));
 
-/** Like `parseJson`, with other limits, and with repeated objects that are not merged. Yields between its steps. */
+/** Like `parseJson`. Yields between its steps. */
 export function* parseJsonInSteps(
   text: string,
   { maximumValues: maximum, ...reading }: JsonParsing = {},

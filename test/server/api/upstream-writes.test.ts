@@ -283,4 +283,19 @@ describe("a server whose objects are written, like upstream,", () => {
       assert.equal(apiVersion, "v1", type);
     }
   });
+
+  it("replaces the earlier of repeated keys in YAML, where it merges the objects of repeated members in JSON", async () => {
+    const path = `${objects}/configmaps?dryRun=All`;
+    const labels = '"metadata":{"name":"repeated","labels":{"a":"1"},"labels":{"b":"2"}}';
+    for (const [format, wanted] of [
+      ["json", { a: "1", b: "2" }],
+      ["yaml", { b: "2" }],
+    ] as const) {
+      const headers = { "content-type": `application/${format}` };
+      const [status, { metadata }] = await answer({ method: "POST", path, headers, body: Buffer.from(`{${labels}}`) });
+      assert.deepEqual([status, metadata.labels], [201, wanted]);
+      const twice = Buffer.from('{"metadata":{"name":"repeated"},"metadata":{"labels":{"b":"2"}}}');
+      assert.equal((await answer({ method: "POST", path, headers, body: twice }))[0], format === "json" ? 201 : 422);
+    }
+  });
 });

@@ -174,7 +174,8 @@ export function parseValue(body: ReadableBody, { schema, refuse, refuseContent =
     }
     if (body.format === "yaml") {
       if (body.json instanceof YamlFault) throw body.json;
-      return parseJson(body.json);
+      // Upstream reads YAML into a map, in which the last of repeated keys replaces the others.
+      return parseJson(body.json, { replacesRepeated: true });
     }
     envelope = decodeEnvelope(body.bytes);
     const { kind, apiVersion, raw } = envelope;

@@ -3,6 +3,7 @@ import { DecodeContext, MapKey } from "./decode-context.ts";
 import type { Reading } from "./decode-context.ts";
 import type { Decoder } from "./decode-scalar.ts";
 import { scalarDecoder } from "./decode-scalar.ts";
+import { valueBeforeNull } from "./json-reader.ts";
 import type { MemberPlace } from "./json-reader.ts";
 import { withSentEmpty } from "./sent-empty.ts";
 import type { ArraySchema, Field, MapSchema, ObjectSchema, ScalarType, Schema } from "./schema.ts";
@@ -45,7 +46,12 @@ interface FieldDecoder {
   /** Returns the final value of the field; undefined when the field is absent. */
   finalValue(value: unknown): unknown;
   readonly distinguishesEmpty: boolean;
+  /** Whether a null leaves the value that an earlier member of the same name has set. */
+  readonly ignoresNull: boolean;
 }
+
+/** The types whose values in Go a null leaves as they are, unless the field is a pointer. It empties lists, maps and times. */
+const typesThatIgnoreNull: ReadonlySet<Schema["type"]> = new Set(["object", "string", "boolean", "int32", "int64"]);
 
 function objectDecoder(schema: ObjectSchema): Decoder {
   const fields = Object.entries(schema.fields).map(([name, field]) => fieldDecoder(name, field));
@@ -66,11 +72,13 @@ function objectDecoder(schema: ObjectSchema): Decoder {
       const member = value[key];
       if (index === undefined || field === undefined) {
         context.addUnknownField(key, { object: value, depth });
-      } else if (member !== null && member !== undefined) {
-        context.path[depth] = key;
-        context.container = value;
-        values[index] = field.decode(member, context);
+        continue;
       }
+      const sent = member ?? (field.ignoresNull ? valueBeforeNull(value, key) : undefined);
+      if (sent === undefined) continue;
+      context.path[depth] = key;
+      context.container = value;
+      values[index] = field.decode(sent, context);
     }
     context.path.pop();
     context.struct = outerStruct;
@@ -99,13 +107,15 @@ function fieldDecoder(name: string, field: Field): FieldDecoder {
     if (presence === "nullable") return null;
     return presence === "always" ? emptyValue(schema, decode) : undefined;
   };
-  const keepsEmpty = (presence === "pointer" || presence === "nullable") && !isCollection;
+  const isPointer = presence === "pointer" || presence === "nullable";
+  const keepsEmpty = isPointer && !isCollection;
   const hasMembers = isCollection || schema.type === "object";
   const keepsWithoutMembers = (presence === "pointer" || presence === "always") && hasMembers;
   return {
     name,
     decode,
     distinguishesEmpty: field.distinguishesEmpty === true,
+    ignoresNull: !isPointer && typesThatIgnoreNull.has(schema.type),
     finalValue: (value) => {
       if (value === undefined || value === null) return withoutValue();
       if (keepsEmpty || schema.type === "any" || !isEmpty(value)) return value;

@@ -75,6 +75,21 @@ function noteRepeatedMember(object: object, key: string): void {
   repeatedMembers.set(object, keys.add(key));
 }
 
+const valuesBeforeNull = new WeakMap<object, Map<string, unknown>>();
+
+/**
+ * The value of a member that the text of its object repeats as null. Go's decoder leaves that value in a field that cannot be null. Undefined:
+ * there is none.
+ */
+export const valueBeforeNull = (object: object, key: string): unknown => valuesBeforeNull.get(object)?.get(key);
+
+function noteValueBeforeNull(object: Record<string, unknown>, key: string): void {
+  const value = Object.hasOwn(object, key) ? object[key] : null;
+  if (value === null) return;
+  const values = valuesBeforeNull.get(object) ?? new Map<string, unknown>();
+  valuesBeforeNull.set(object, values.set(key, value));
+}
+
 export interface JsonReading {
   /** Text that is not UTF-8 is read as Latin-1, one character per byte, so that a fault can name the byte. */
   readonly isLatin1?: boolean;
@@ -179,7 +194,9 @@ export class JsonReader {
       if (!positions.has(key)) positions.set(key, start);
       this.#skipSpaceBeforeToken();
       const nested = this.#nestedValue(object, key);
-      setMember(object, key, nested === undefined ? this.#readScalar(object, key) : yield* nested);
+      const value = nested === undefined ? this.#readScalar(object, key) : yield* nested;
+      if (value === null && !this.#replacesRepeated) noteValueBeforeNull(object, key);
+      setMember(object, key, value);
       if (repeated !== undefined && this.#repeatedKeys.length < maximumStrictFaults) this.#repeatedKeys.push(repeated);
       if (this.#isStepOver()) yield;
       this.#path.pop();

@@ -298,4 +298,32 @@ describe("a server whose objects are written, like upstream,", () => {
       assert.equal((await answer({ method: "POST", path, headers, body: twice }))[0], format === "json" ? 201 : 422);
     }
   });
+
+  it("keeps the value of a member that JSON repeats as null, except of pointers, lists, maps and times", async () => {
+    const path = `${objects}/serviceaccounts?dryRun=All`;
+    const headers = { "content-type": "application/json" };
+    const created = async (text: string): Promise<unknown> => {
+      const [, { metadata, message, ...rest }] = await answer({
+        method: "POST",
+        path,
+        headers,
+        body: Buffer.from(text),
+      });
+      return message ?? { name: metadata.name, labels: metadata.labels, ...rest };
+    };
+    const type = { kind: "ServiceAccount", apiVersion: "v1" };
+    const kept = { name: "kept", labels: undefined, ...type };
+    assert.deepEqual(await created('{"metadata":{"name":"kept","name":null}}'), kept);
+    assert.deepEqual(await created('{"metadata":{"name":"kept"},"metadata":null,"metadata":null}'), kept);
+    assert.deepEqual(await created('{"metadata":{"name":"kept"},"metadata":{"name":null}}'), kept);
+    assert.deepEqual(await created('{"metadata":{"name":"kept","name":null,"name":"last"}}'), {
+      ...kept,
+      name: "last",
+    });
+    const emptied = '"labels":{"a":"1"},"labels":null},"secrets":[{"name":"s"}],"secrets":null';
+    const pointer = '"automountServiceAccountToken":true,"automountServiceAccountToken":null';
+    assert.deepEqual(await created(`{"metadata":{"name":"kept",${emptied},${pointer}}`), kept);
+    const refused = await created('{"kind":"X","apiVersion":"v1","kind":null,"metadata":{"name":"kept"}}');
+    assert.match(String(refused), /^X in version "v1" cannot be handled as a ServiceAccount/);
+  });
 });

@@ -7,7 +7,7 @@ import { openBrace } from "../../api/json/json-codes.ts";
 import { isJsonObject, jsonTypeName } from "../../api/json/json-object.ts";
 import { apiVersionOf, parseApiVersion, plainApiVersion } from "../../api/resource-type.ts";
 import type { GroupVersion, GroupVersionKind } from "../../api/resource-type.ts";
-import { JsonSyntaxError } from "../../schema/json-reader.ts";
+import { JsonSyntaxError, valueBeforeNull } from "../../schema/json-reader.ts";
 import type { MemberPlace, RepeatedKey } from "../../schema/json-reader.ts";
 import { parsedValue, parseJson, parseJsonBytes } from "../../schema/parse-json.ts";
 import type { ParsedJson } from "../../schema/parse-json.ts";
@@ -219,7 +219,7 @@ export function typeOf(
     // A body may have thousands of other members.
     if (key.length !== "kind".length && key.length !== "apiVersion".length) continue;
     const member = typeMembers.get(key.toLowerCase());
-    const text = value[key] ?? null; // own keys only
+    const text = value[key] ?? valueBeforeNull(value, key) ?? null; // own keys only
     if (member === undefined || text === null) continue;
     if (typeof text !== "string") throw unfit(`${jsonTypeName(text)} into Go struct field .${member} of type string`);
     found[member] = text;

@@ -11,6 +11,7 @@ import { systemClock } from "../../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { createCertificateAuthority } from "../../../../src/pki/certificates/certificate-authority.ts";
 import { parseRevocationList } from "../../../../src/pki/revocation/certificate-revocation-list.ts";
+import type { RevocationList } from "../../../../src/pki/revocation/certificate-revocation-list.ts";
 import { encodeElement } from "../../../../src/pki/der/der-writer.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { signingKeyOf } from "../../../../src/pki/keys/signing-key.ts";
@@ -33,7 +34,7 @@ const name = storedListName(authorityId(authority.certificate), undefined);
 const entry = (serialNumber: number): Buffer =>
   encodeElement(0x30, encodeElement(0x02, Buffer.of(serialNumber)), encodeElement(0x17, Buffer.from("260101000000Z")));
 
-test("a writer that was suspended while it signed does not take back what another has written since", async () => {
+async function openWriters() {
   const server = await startTestServer({ settings: { controllers: false } });
   const stored = server.client.resource(configMapResource(names), names.namespaces.system);
   /** What all writers in this process know. */
@@ -54,6 +55,16 @@ test("a writer that was suspended while it signed does not take back what anothe
       clock: systemClock,
       log: silent,
     });
+  const read = async (): Promise<RevocationList> => {
+    const { der = assert.fail() } =
+      (await readStoredList(name, (one) => known.get(`${names.namespaces.system}/${one}`))) ?? {};
+    return parseRevocationList(der);
+  };
+  return { hear, writer, read };
+}
+
+test("a writer that was suspended while it signed does not take back what another has written since", async () => {
+  const { hear, writer, read } = await openWriters();
   const signed = Promise.withResolvers<void>();
   const key = signingKeyOf(privateKey);
   const slowly = {
@@ -76,8 +87,27 @@ test("a writer that was suspended while it signed does not take back what anothe
   signed.resolve();
   await assert.rejects(late, (error) => error instanceof ApiError && error.reason === "Conflict");
 
-  const { der = assert.fail() } =
-    (await readStoredList(name, (one) => known.get(`${names.namespaces.system}/${one}`))) ?? {};
   await hear();
-  assert.ok(parseRevocationList(der).entries.equals(newest));
+  assert.ok((await read()).entries.equals(newest));
+});
+
+test("writers that take turns continue each other's numbers, and replace each other's entries", async () => {
+  const { hear, writer, read } = await openWriters();
+  const [one, other] = [writer(), writer()];
+  let last = 0;
+  for (const [each, serialNumber] of [
+    [one, 1],
+    [other, 2],
+    [one, 1],
+    [other, 3],
+    [one, 1],
+  ] as const) {
+    assert.equal(await each.write({ authority, shard: undefined, entries: entry(serialNumber) }), true);
+    await hear();
+    const { entries, number } = await read();
+    assert.ok(entries.equals(entry(serialNumber)));
+    assert.ok(number > last, `${number} after ${last}`);
+    last = number;
+  }
+  assert.equal(await one.write({ authority, shard: undefined, entries: entry(1) }), false);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ListedCertificates } from "../../../../src/features/certificates/status/listed-certificates.ts";
+import type { IssuedCertificate } from "../../../../src/features/certificates/inventory/issued-certificates.ts";
 import type { Revocation } from "../../../../src/features/revocation/index.ts";
 import { LongWork } from "../../../../src/machinery/scheduling/long-work.ts";
 
@@ -36,5 +37,57 @@ describe("the entries of a revocation list", () => {
     assert.notDeepEqual(await listOf(hold), revoked);
     assert.deepEqual(await listOf(hold, compromised), revoked);
     assert.deepEqual(await listOf(compromised, hold), revoked);
+  });
+
+  it("have the whole serial number, also of an odd number of digits", async () => {
+    assert.deepEqual(await listOf(revocation("abc")), await listOf(revocation("0abc")));
+    assert.match((await listOf(revocation("abc"))).toString("hex"), /02020abc/);
+  });
+
+  it("are in the same order, in whichever order certificates were revoked", async () => {
+    // Their parts are made of the digest of the serial number: with many, some are in one part.
+    const all = Array.from({ length: 40 }, (_, number) => revocation((number + 16).toString(16)));
+    assert.deepEqual(await listOf(...all.toReversed()), await listOf(...all));
+  });
+
+  it("are as the revocations say that are left, when others were deleted", async () => {
+    const listed = new ListedCertificates();
+    const record: IssuedCertificate = {
+      kind: "IssuedCertificate",
+      apiVersion: "",
+      metadata: { name: "one" },
+      spec: {
+        signerName: "",
+        serialNumber: "01",
+        fingerprint: "f",
+        issuer,
+        notBefore: "2026-11-29T09:00:00Z",
+        notAfter: "2026-12-29T09:00:00Z",
+      },
+    };
+    const current = async (): Promise<Buffer> => {
+      await listed.refresh({ records: () => [record], expiredBefore: 0, work: new LongWork() });
+      return (await listed.encoded(issuer, new LongWork())).whole;
+    };
+    const compromised: Revocation = {
+      ...revocation("01", "keyCompromise"),
+      spec: { certificate: { fingerprint: "f" }, reason: "keyCompromise" },
+    };
+    const hold = revocation("01", "certificateHold");
+    listed.addRevocation(hold);
+    assert.deepEqual(await current(), await listOf(hold));
+    listed.addRevocation(compromised);
+    assert.deepEqual(await current(), await listOf(revocation("01", "keyCompromise")));
+    listed.removeRevocation(compromised);
+    assert.deepEqual(await current(), await listOf(hold));
+    listed.removeRevocation(hold);
+    assert.equal((await current()).length, 0);
+  });
+
+  it("do not change with revocations of tokens", () => {
+    const listed = new ListedCertificates();
+    const ofToken: Revocation = { ...revocation("01"), spec: { token: { id: "a" } } };
+    assert.deepEqual([listed.addRevocation(ofToken), listed.removeRevocation(ofToken)], [false, false]);
+    assert.equal(listed.hasRevocations, false);
   });
 });

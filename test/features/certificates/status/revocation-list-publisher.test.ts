@@ -457,6 +457,15 @@ describe("revocation-list-publisher", () => {
     await loop.stop();
   });
 
+  it("makes a list again that somebody has deleted", async () => {
+    await start();
+    await list();
+    await configMaps().delete(storedListName(id, undefined));
+    await pass(2 * second);
+    assert.notEqual(await stored(), undefined);
+    await loop.stop();
+  });
+
   it("replaces a list that somebody has made immutable", async () => {
     await start();
     const first = await list();

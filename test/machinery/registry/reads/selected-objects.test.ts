@@ -147,6 +147,25 @@ describe("a list or a watch with a selector", async () => {
     assert.equal(parse.mock.callCount(), expected.length);
   });
 
+  it("finds every object that matches, also one of several values, or what another value excludes", async () => {
+    const both = [...expected, "toy-1008", "toy-1508", "toy-508", "toy-8"].toSorted();
+    const withoutOne = expected.filter((name) => name !== "toy-7");
+    const cases: readonly (readonly [string, readonly string[]])[] = [
+      ["labelSelector=shelf in (s7,s8)", both],
+      ["labelSelector=shelf in (s7,s8),shelf!=s8", expected],
+      ["labelSelector=shelf notin (s8),shelf in (s7)", expected],
+      ["labelSelector=shelf==s7", expected],
+      ["fieldSelector=color!=blue", expected],
+      ["fieldSelector=color=red,metadata.name!=toy-7", withoutOne],
+      ["fieldSelector=metadata.name!=toy-7,color=red", withoutOne],
+    ];
+    for (const [query, names] of cases) {
+      const sent = query.replace(/=(.*)/, (_, selector: string) => `=${encodeURIComponent(selector)}`);
+      for (let turn = 0; turn < 3; turn += 1) assert.deepEqual((await list(sent)).toSorted(), names, query);
+      assert.deepEqual((await watched(sent)).toSorted(), names, query);
+    }
+  });
+
   const selectors = ["labelSelector=shelf%3Ds7", "fieldSelector=color%3Dred"];
   for (const query of selectors) {
     it(`looks only at objects that match, once the field was asked for before: ${query}`, async (context) => {

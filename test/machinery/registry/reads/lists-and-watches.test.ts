@@ -309,6 +309,15 @@ describe("a list", () => {
     }
   });
 
+  it("refuses a continue token of the future, and one whose key is longer than any", async () => {
+    const box = await filled(2);
+    const tokenOf = (rv: number, start: string): string =>
+      Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv, start })).toString("base64url");
+    await assert.rejects(list(box, `continue=${tokenOf(999_999, "box/toy-0\0")}`), apiError(504, "Too large resource"));
+    const longest = tokenOf(box.store.latestRevision(), `box/${"a".repeat(5000)}\0`);
+    await assert.rejects(list(box, `continue=${longest}`), apiError(400, "the start key is longer than any key"));
+  });
+
   it("refuses combinations of parameters that make no sense", () => {
     for (const query of [
       "resourceVersionMatch=Exact",

@@ -20,6 +20,11 @@ import {
   until,
 } from "../certificate-loop-scene.ts";
 import { signerNames } from "../../../../src/features/certificates/signer-names.ts";
+import { rootSigningAuthority } from "../../../../src/features/certificates/authorities/signing-authority.ts";
+import { csrSigning } from "../../../../src/features/certificates/signers/csr-signing.ts";
+import { runningSigners } from "../../../../src/features/certificates/signers/running-signers.ts";
+import { ManualTime } from "../../../manual-time.ts";
+import { runLoop } from "../../../run-loop.ts";
 
 const apiserverClient = signerNames.apiserverClient(names);
 const apiserverClientNodeAgent = signerNames.apiserverClientNodeAgent(names);
@@ -180,6 +185,38 @@ describe("csr-signing", () => {
     // What was approved later is issued: by then the loop has passed the custom one.
     await scene.obtain({ name: "after-custom", signerName: apiserverClient, commonName: "alice" });
     assert.equal((await scene.requests.get("custom")).status.certificate, undefined);
+  });
+
+  it("looks every ten seconds for the signer of a request that was approved before the signer ran", async () => {
+    const quiet = await startTestServer({ settings: { controllers: false } });
+    const requester = new CertificateScene(quiet.client);
+    await requester.request({ name: "early", signerName: apiserverClient, commonName: "alice" });
+    await requester.approve("early");
+    const authority = rootSigningAuthority(newAuthority("late"));
+    const signers = runningSigners({
+      ...{ names, authorityFor: () => authority, configured: () => [] },
+      maximumLifetimeSeconds: 3600,
+      revocation: undefined,
+    });
+    let isRunning = false;
+    const signing = csrSigning({
+      findSigner: (name) => (isRunning ? signers.find(name) : undefined),
+      server: () => ({ names: { dnsNames: [], ipAddresses: [] }, certificates: [] }),
+    });
+    const time = new ManualTime();
+    const loop = await runLoop(quiet, signing, { time });
+    const isIssued = async (): Promise<boolean> => {
+      await loop.queue.whenIdle();
+      return (await requester.requests.get("early")).status.certificate !== undefined;
+    };
+    assert.equal(await isIssued(), false);
+    isRunning = true;
+    time.pass(9_999);
+    assert.equal(await isIssued(), false);
+    time.pass(1);
+    assert.equal(await isIssued(), true);
+    await loop.stop();
+    await quiet.stop();
   });
 
   it("records every certificate before it is delivered", async () => {

@@ -8,9 +8,10 @@ import { ProxyAgent } from "../client/https/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { recoveryReport } from "../audit/recovery-report.ts";
 import { UsageError } from "../command-line/settings/flag.ts";
+import { FollowedValue } from "../files/followed-value.ts";
 import { readRegularFile } from "../files/regular-file.ts";
 import type { RegularFile } from "../files/regular-file.ts";
-import { fileFailureReason } from "../files/unusable-file.ts";
+import { unreadableFileReason } from "../files/unusable-file.ts";
 import type { Activity } from "../tracing/activity.ts";
 import { clientChannel } from "../client/traced-transport.ts";
 import type { TracedClientRequest } from "../client/traced-transport.ts";
@@ -23,6 +24,8 @@ import type { Span, SpanContext } from "./spans.ts";
 import type { TraceExportSettings } from "./trace-export-settings.ts";
 import type { Log } from "../logging/log.ts";
 
+type ExportLog = Pick<Log, "info" | "warn" | "error">;
+
 const closingMilliseconds = 2000;
 const largestAnswerBytes = 1024 * 1024;
 const largestCertificatesBytes = 1024 * 1024;
@@ -32,7 +35,7 @@ const largestCertificatesBytes = 1024 * 1024;
  * collector (OTLP over HTTP, as JSON). No request waits for the export: spans that cannot be sent are lost. Returns a function that sends
  * the waiting spans and ends the export.
  */
-export function exportTraces(settings: TraceExportSettings, log: Pick<Log, "warn">): () => Promise<void> {
+export function exportTraces(settings: TraceExportSettings, log: ExportLog): () => Promise<void> {
   const { sampler } = settings;
   const queue = spanQueue(settings, log);
   const add = (spans: readonly Span[]): void => {
@@ -88,12 +91,12 @@ export function exportTraces(settings: TraceExportSettings, log: Pick<Log, "warn
 }
 
 /** Collects encoded spans, and posts each batch as one OTLP request. A batch that cannot be sent is lost, which is logged. */
-function spanQueue(settings: TraceExportSettings, log: Pick<Log, "warn">): EventQueue {
+function spanQueue(settings: TraceExportSettings, log: ExportLog): EventQueue {
   const { resource, version, maximumSpans, batchSpans, waitMilliseconds, url } = settings;
   const head = `{"resource":${JSON.stringify({ attributes: attributes({ "service.version": version, ...resource }) })}`;
   const scope = JSON.stringify({ name: "signet", version });
   const closing = new AbortController();
-  const send = sender(settings, closing.signal);
+  const send = sender(settings, { closing: closing.signal, log });
   const queue: EventQueue = new EventQueue({
     target: {
       deliver: (spans) =>
@@ -127,24 +130,22 @@ function spanQueue(settings: TraceExportSettings, log: Pick<Log, "warn">): Event
  */
 function sender(
   { url, headers, certificateFile, timeoutMilliseconds }: TraceExportSettings,
-  closing: AbortSignal,
+  { closing, log }: { readonly closing: AbortSignal; readonly log: ExportLog },
 ): (body: string) => Promise<void> {
-  const proxied =
-    url.protocol === "https:"
-      ? new ProxyAgent(
-          { server: url.href },
-          { keepAlive: true, ...(certificateFile !== undefined && { ca: readCertificates(certificateFile) }) },
-        )
-      : undefined;
+  const proxied = url.protocol === "https:" ? new ProxyAgent({ server: url.href }, { keepAlive: true }) : undefined;
   const agent = proxied ?? new http.Agent({ keepAlive: true });
+  const authorities =
+    proxied === undefined || certificateFile === undefined ? undefined : followCertificates(certificateFile, log);
   return (body) =>
     new Promise((resolve, reject) => {
       const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMilliseconds)]);
+      authorities?.refresh({ isForced: false });
       const options = {
         method: "POST",
         agent,
         headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...headers },
         signal,
+        ...(authorities !== undefined && { ca: authorities.current }),
       };
       const request = (proxied === undefined ? http : https).request(url, options, (response) => {
         const { statusCode = 0 } = response;
@@ -167,14 +168,23 @@ function sender(
     });
 }
 
+const certificateSetting = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+
+/** The collector's CAs, which may be renewed while this process runs. Throws UsageError for a file that cannot be read now. */
+const followCertificates = (file: string, log: ExportLog): FollowedValue<Buffer> =>
+  new FollowedValue(
+    { setting: certificateSetting, files: () => [file], load: () => readCertificates(file) },
+    { log, unusable: new Set() },
+  );
+
 function readCertificates(file: string): Buffer {
-  const setting = "OTEL_EXPORTER_OTLP_CERTIFICATE";
   let read: RegularFile | undefined;
   try {
     read = readRegularFile(file, { largestBytes: largestCertificatesBytes });
   } catch (cause) {
-    throw new UsageError(`${setting}: cannot read ${file}: ${fileFailureReason(cause)}`, { cause });
+    throw new UsageError(`${certificateSetting}: cannot read ${file}: ${unreadableFileReason(cause)}`, { cause });
   }
-  if (read === undefined) throw new UsageError(`${setting}: ${file} is not a file of at most 1 MiB; name a PEM file`);
+  if (read === undefined)
+    throw new UsageError(`${certificateSetting}: ${file} is not a file of at most 1 MiB; name a PEM file`);
   return read.contents;
 }

@@ -1,7 +1,7 @@
 import type { Log } from "../logging/log.ts";
 
 interface SendTracesOptions {
-  readonly log: Pick<Log, "warn">;
+  readonly log: Pick<Log, "info" | "warn" | "error">;
   /** Sent as `service.version`, and as `service.name` unless the environment sets another name. */
   readonly service: { readonly name: string; readonly version: string };
 }

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
 import { httpsTransport } from "../../../src/machinery/client/https/https-transport.ts";
@@ -11,6 +13,8 @@ import { mergeMetrics } from "../../../src/machinery/http/metrics/merge-metrics.
 import { traced } from "../../../src/machinery/tracing/loop-trace.ts";
 import { exportTraces } from "../../../src/machinery/trace-export/export-traces.ts";
 import { traceExportSettings } from "../../../src/machinery/trace-export/trace-export-settings.ts";
+import { openTlsSite } from "../../features/federation/tls-site.ts";
+import { temporaryFolder } from "../../temporary-folder.ts";
 import { environmentProxy } from "../../machinery/client/https/refusing-proxy.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -42,6 +46,7 @@ const service = { name: "signet", version: "1.2.3" };
 
 describe("traces for a collector", () => {
   const warnings: object[] = [];
+  let onWarning: () => void = () => {};
   let answer: RequestListener;
   let exports: { readonly body: Export; readonly header: string | undefined }[] = [];
   const collector = createServer((request, response) => answer(request, response));
@@ -73,7 +78,11 @@ describe("traces for a collector", () => {
       service,
     );
     assert.ok(settings);
-    end = exportTraces(settings, { warn: (fields) => void warnings.push(fields) });
+    const warn = (fields: object): void => {
+      warnings.push(fields);
+      onWarning();
+    };
+    end = exportTraces(settings, { warn, info: () => {}, error: () => {} });
   };
   const traceparent = (flags: string): object => ({ headers: { traceparent: `00-${traceId}-${parent}-${flags}` } });
 
@@ -271,6 +280,23 @@ describe("traces for a collector", () => {
     await api.send(version);
     await end();
     assert.deepEqual([...new Set(asked)], ["collector.invalid:4318"]);
+  });
+
+  it("go to a collector whose CA is renewed while they are sent", async () => {
+    await using collectorBefore = await openTlsSite();
+    await using collectorNow = await openTlsSite();
+    collectorNow.answer = takes;
+    const file = join(temporaryFolder(), "ca.crt");
+    writeFileSync(file, collectorBefore.caCertificate);
+    exporting({ OTEL_EXPORTER_OTLP_ENDPOINT: collectorNow.url, OTEL_EXPORTER_OTLP_CERTIFICATE: file });
+    const isLost = new Promise<void>((resolve) => (onWarning = resolve));
+    await api.send(version);
+    await isLost;
+    assert.equal(spans().length, 0);
+    writeFileSync(file, collectorNow.caCertificate);
+    await api.send(version);
+    await end();
+    assert.ok(spans().length > 0);
   });
 
   it("wait for no device in the place of the collector's CA", () => {

@@ -181,7 +181,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     for (const file of [kept, made]) {
       const { code, stderr } = await signet("csr", "create", "taken", "--key-file", file, "--request-file", request);
       assert.equal(code, 1, stderr);
-      assert.match(stderr, /AlreadyExists/);
+      assert.match(stderr, file === kept ? /exists already, for the key of/ : /AlreadyExists/);
       assert.equal(existsSync(request), file === kept);
     }
     assert.equal(readFileSync(kept, "utf8"), key);
@@ -225,7 +225,7 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     const file = join(folder, "key");
     const { code, stderr } = await host.run(["csr", "create", "twice", "--key-file", file, "--kubeconfig", kubeconfig]);
     assert.equal(code, 1, stderr);
-    assert.match(stderr, /AlreadyExists/);
+    assert.match(stderr, /exists already, for the key of/);
     const { spec } = await server.client.resource(certificateSigningRequestResource(platformNames)).get("twice");
     const { publicKey } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
     assert.deepEqual(publicKey, publicKeyInfoOf(parsePrivateKeyPem(readFileSync(file, "utf8"))));

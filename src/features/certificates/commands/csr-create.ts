@@ -15,6 +15,7 @@ import {
 } from "../../../pki/keys/keys.ts";
 import { signatureSchemeOf } from "../../../pki/keys/sign.ts";
 import type { KeyType } from "../../../pki/keys/keys.ts";
+import { commandRefused } from "../../../machinery/command-line/command-failure.ts";
 import { withServer } from "../../../machinery/command-line/connection/connection.ts";
 import { UsageError } from "../../../machinery/command-line/settings/flag.ts";
 import { withExamples } from "../../../machinery/command-line/examples.ts";
@@ -78,10 +79,15 @@ async function createRequest(name: string, flags: CreateFlags): Promise<void> {
     const requests = requestsOf(connection);
     const sent = requests.create(requestToSend(connection, { ...flags, name, pem, usages }));
     const created = await sent.catch(async (error: unknown) => {
-      if (!key.isNew || !isRefusal(error)) throw error;
-      // The same command at the same moment may have found the key, and created the request first.
-      const isUsed = error.code === 409 && (await requests.get(name).then(isFor(key.privateKey), () => true));
-      if (!isUsed) {
+      if (!isRefusal(error)) throw error;
+      const isSent = error.code === 409 && (await requests.get(name).then(isFor(key.privateKey), () => undefined));
+      // An earlier run that was interrupted has sent it, or the same command at the same moment.
+      if (isSent === true) {
+        throw commandRefused(
+          `the request ${name} exists already, for the key of ${flags.keyFile}; wait for its certificate: signet csr get ${name} --wait`,
+        );
+      }
+      if (key.isNew && isSent === false) {
         rmSync(flags.keyFile, { force: true });
         if (requestFile !== undefined) rmSync(requestFile.file, { force: true }); // of a key that is gone
       }

@@ -8,7 +8,7 @@ import { ProxyAgent } from "../client/https/proxy-agent.ts";
 import { EventQueue } from "../audit/event-queue.ts";
 import { recoveryReport } from "../audit/recovery-report.ts";
 import { UsageError } from "../command-line/settings/flag.ts";
-import { FollowedValue } from "../files/followed-value.ts";
+import { FollowedValue } from "../files/followed/followed-value.ts";
 import { readRegularFile } from "../files/regular-file.ts";
 import type { RegularFile } from "../files/regular-file.ts";
 import { unreadableFileReason } from "../files/unusable-file.ts";

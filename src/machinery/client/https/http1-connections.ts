@@ -30,8 +30,17 @@ export class Http1Connections implements Connections {
   }: WireRequest): Promise<ClientResponse> {
     return new Promise((resolve, reject) => {
       const answersBefore = this.#answers;
+      // Node.js would name `localhost`, because it does not look for the host in the agent.
+      const { host } = new URL(this.#server.server);
       const outgoing = https.request(
-        { method, path, headers, agent: this.#agent, timeout: silenceMilliseconds, ...(signal && { signal }) },
+        {
+          method,
+          path,
+          headers: { host, ...headers },
+          agent: this.#agent,
+          timeout: silenceMilliseconds,
+          ...(signal && { signal }),
+        },
         (incoming) => {
           this.#answers += 1;
           resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming });

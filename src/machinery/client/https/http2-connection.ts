@@ -135,7 +135,8 @@ export class Http2Connection {
   #open({ method, path, headers, body, signal }: WireRequest): ClientHttp2Stream {
     try {
       return this.#session.request(
-        { ...headers, ":method": method, ":path": path },
+        // Node.js would leave out the brackets of an IPv6 address.
+        { ...headers, ":method": method, ":path": path, ":authority": new URL(this.#server).host },
         { endStream: body === undefined, ...(signal && { signal }) },
       );
     } catch (cause) {

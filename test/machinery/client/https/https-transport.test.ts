@@ -8,13 +8,14 @@ import { constants, createSecureServer } from "node:http2";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { createServer as createTlsServer } from "node:tls";
 import type { TLSSocket } from "node:tls";
 import { describe, it, test } from "node:test";
 import type { TestContext } from "node:test";
+import { urlHost } from "../../../../src/machinery/api/addresses/url-host.ts";
 import { checkMilliseconds } from "../../../../src/machinery/client/https/bytes-beside-answers.ts";
 import { connectionFault } from "../../../../src/machinery/client/https/connection-fault.ts";
 import { httpsTransport } from "../../../../src/machinery/client/https/https-transport.ts";
@@ -33,9 +34,15 @@ const maximumRequests = 20;
 /** The server has so long to answer a PING. */
 const pongMilliseconds = 5000;
 
+/** Those that this machine has. */
+const loopbackAddresses = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .map(({ address }) => address)
+  .filter((address) => ["127.0.0.1", "::1"].includes(address));
+
 /** Listens on a free port. */
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, "127.0.0.1");
+async function portOf(server: Server, address = "127.0.0.1"): Promise<number> {
+  server.listen(0, address);
   await once(server, "listening");
   return (server.address() as AddressInfo).port; // it listens on TCP
 }
@@ -166,6 +173,24 @@ for (const { protocol, serve } of protocols) {
       front.speak();
       await ask(transport, "/");
     });
+
+    for (const address of loopbackAddresses) {
+      it(`names the server as its URL does, for a server on ${address}`, async (context) => {
+        const named: unknown[] = [];
+        const server = serve(({ headers }, response) => {
+          named.push(headers[":authority"] ?? headers.host);
+          response.end();
+        });
+        const url = `https://${urlHost(address)}:${await portOf(server, address)}`;
+        const transport = httpsTransport({ server: url, skipsServerVerification: true });
+        context.after(() => {
+          transport.close();
+          server.close();
+        });
+        await ask(transport, "/");
+        assert.deepEqual(named, [new URL(url).host]);
+      });
+    }
 
     it("sends method, path, query, headers and body, and returns status, headers and body", async (context) => {
       const { front } = await start(context);

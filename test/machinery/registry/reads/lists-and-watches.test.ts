@@ -481,7 +481,7 @@ describe("a watch", () => {
   function watch(
     { registry }: Pick<ToyBox, "registry">,
     query: string,
-    more: Pick<ObjectObserver<Toy>, "untilRead"> = {},
+    more: Pick<ObjectObserver<Toy>, "onStart" | "untilRead"> = {},
   ): Seen {
     const events: string[] = [];
     const revisions: number[] = [];
@@ -595,6 +595,17 @@ describe("a watch", () => {
     assert.deepEqual(without.events, []);
   });
 
+  it("from a version that requests initial events has each object once, as it is now", async () => {
+    const box = await filled(1);
+    const past = box.store.latestRevision();
+    await box.add("toy-1");
+    const query = `resourceVersion=${past}&resourceVersionMatch=NotOlderThan&sendInitialEvents=true`;
+    const seen = watch(box, query);
+    await seen.ready;
+    await box.add("toy-2");
+    assert.deepEqual(seen.events, ["ADDED toy-0 red", "ADDED toy-1 ", "END OF STATE", "ADDED toy-2 "]);
+  });
+
   it("of 00 starts with the existing objects, as at 0, and without the mark of their end", async () => {
     const seen = watch(await filled(1), "resourceVersion=00&allowWatchBookmarks=true");
     await seen.ready;
@@ -662,5 +673,22 @@ describe("a watch", () => {
     seen.stop();
     await box.add("late");
     assert.deepEqual(seen.events, ["ADDED toy-0 red"]);
+  });
+  it("does not begin after it was stopped while it waited for its version, or for the newest objects", async (t) => {
+    const box = await filled(1);
+    const started = t.mock.fn();
+    const follow = t.mock.method(box.registry.cache, "watch");
+    const next = box.store.latestRevision() + 1;
+    const initial = "resourceVersionMatch=NotOlderThan&sendInitialEvents=true";
+    const future = watch(box, `resourceVersion=${next}&${initial}`, { onStart: started });
+    const newest = watch(box, "");
+    future.stop();
+    newest.stop();
+    await box.add("late");
+    const other = watch(box, "");
+    await other.ready;
+    assert.deepEqual([future.events, newest.events], [[], []]);
+    assert.equal(started.mock.callCount(), 0);
+    assert.equal(follow.mock.callCount(), 1, "of the other watch");
   });
 });

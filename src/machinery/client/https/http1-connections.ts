@@ -12,10 +12,13 @@ import type { ClientResponse } from "../transport.ts";
 export class Http1Connections implements Connections {
   readonly #server: TlsServer;
   readonly #agent: ProxyAgent;
+  /** Node.js would name `localhost`, because it does not look for the host in the agent. */
+  readonly #host: string;
   #answers = 0;
 
   constructor(server: TlsServer, credentials: TlsCredentials) {
     this.#server = server;
+    this.#host = new URL(server.server).host;
     this.#agent = new ProxyAgent(server, { keepAlive: true, ...tlsOptions(server, credentials) });
   }
 
@@ -30,13 +33,11 @@ export class Http1Connections implements Connections {
   }: WireRequest): Promise<ClientResponse> {
     return new Promise((resolve, reject) => {
       const answersBefore = this.#answers;
-      // Node.js would name `localhost`, because it does not look for the host in the agent.
-      const { host } = new URL(this.#server.server);
       const outgoing = https.request(
         {
           method,
           path,
-          headers: { host, ...headers },
+          headers: { host: this.#host, ...headers },
           agent: this.#agent,
           timeout: silenceMilliseconds,
           ...(signal && { signal }),

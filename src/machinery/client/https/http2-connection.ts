@@ -38,6 +38,8 @@ export class Http2Connection {
   readonly #socket: TLSSocket;
   readonly #session: ClientHttp2Session;
   readonly #server: string;
+  /** Node.js would leave out the brackets of an IPv6 address. */
+  readonly #authority: string;
   readonly #besideAnswers = new BytesBesideAnswers();
   #requests = 0;
   #maximumRequests = 0;
@@ -47,7 +49,9 @@ export class Http2Connection {
   constructor(socket: TLSSocket, { server, onClose }: Http2ConnectionOptions) {
     this.#socket = socket.setKeepAlive(true, keepAliveMilliseconds);
     this.#server = server;
-    const session = connect(new URL(server).origin, {
+    const { host, origin } = new URL(server);
+    this.#authority = host;
+    const session = connect(origin, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: windowBytes },
     });
@@ -135,8 +139,7 @@ export class Http2Connection {
   #open({ method, path, headers, body, signal }: WireRequest): ClientHttp2Stream {
     try {
       return this.#session.request(
-        // Node.js would leave out the brackets of an IPv6 address.
-        { ...headers, ":method": method, ":path": path, ":authority": new URL(this.#server).host },
+        { ...headers, ":method": method, ":path": path, ":authority": this.#authority },
         { endStream: body === undefined, ...(signal && { signal }) },
       );
     } catch (cause) {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { TestContext } from "node:test";
 import { serviceUnavailable } from "../../../../src/machinery/api/api-error.ts";
 import { followInTurns } from "../../../../src/machinery/registry/reads/follow-in-turns.ts";
@@ -72,5 +73,18 @@ describe("what is derived of objects that are read in turns", () => {
     await reload("eel");
     await ready();
     assert.deepEqual(known.toSorted(), ["ant", "bee", "cow", "dog", "eel"]);
+  });
+
+  it("is read no longer by an earlier reading once the cache had to load again", async (context) => {
+    const names = Array.from({ length: 100 }, (_, index) => `toy-${index}`);
+    const { registry, store, add, known, ready } = await scene(context, names);
+    const { key } = registry.peek({ namespace: "box", name: "toy-0" }) ?? assert.fail();
+    store.unreadable.add(key);
+    await store.forget(async () => void (await add("new-toy")));
+    await registry.waitForFreshCache();
+    assert.ok(known.length < names.length, "the earlier reading has not ended");
+    await assert.rejects(ready(), /unable to transform key/);
+    for (let turn = 0; turn < names.length; turn++) await nextTurn();
+    assert.deepEqual(known, ["new-toy"]);
   });
 });

@@ -354,6 +354,13 @@ describe("the listener", () => {
       assert.deepEqual(statusesOf(received), ["100", "200", "200", "100", "200", "100", "200"]);
     }));
 
+  it("keeps the connection of a request that expects 100 Continue and has no body", () =>
+    withListener({}, async (port) => {
+      const expecting = "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n";
+      const received = await sendRaw(port, `${expecting}\r\n${expecting}Connection: close\r\n\r\n`);
+      assert.deepEqual(statusesOf(received), ["100", "200", "100", "200"]);
+    }));
+
   it("sends no 100 Continue for a body that nobody will read, and ends the connection behind the answer", () =>
     withListener({ limits: { bodyBytes: 3 } }, async (port) => {
       for (const path of ["/body", "/unread"]) {

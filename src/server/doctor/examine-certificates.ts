@@ -9,6 +9,7 @@ import { fileFailureReason, unreadableFileReason } from "../../machinery/files/u
 import { PkiError } from "../../pki/pki-error.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import { splitKeyPair } from "../tls/load-or-issue-certificate.ts";
+import { certificatesInFile } from "./certificates-in-file.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import { dataDirectoryPaths } from "./data-directory-paths.ts";
@@ -29,9 +30,6 @@ export function examineCertificates(
   ];
 }
 
-/** The most that is read of a file, as in a server. A pipe or a device in its place may never end. */
-const largestCertificatesMebibytes = 16;
-
 /** `isOwn`: only the first CA of the file signs. The others are there before or after they sign (`signet ca`). */
 function examineCertificateFile(
   file: string,
@@ -40,9 +38,7 @@ function examineCertificateFile(
   const subject = "certificate";
   let certificates: readonly Certificate[];
   try {
-    const read = readRegularFile(file, { largestBytes: largestCertificatesMebibytes * 2 ** 20 });
-    if (read === undefined) throw new Error(`it is no file of at most ${largestCertificatesMebibytes} MiB`);
-    certificates = parseCertificatesPem(read.contents.toString());
+    certificates = certificatesInFile(file);
   } catch (error) {
     return [
       bad(subject, {

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { keyNameOfUri } from "../../machinery/pkcs11/pkcs11-uri.ts";
-import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import type { PublicKeyInfo } from "../../pki/keys/public-key.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
+import { certificatesInFile } from "./certificates-in-file.ts";
 import { bad, good } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import type { KeyInToken } from "./named-files.ts";
@@ -44,7 +43,7 @@ async function examineKeyInToken({ uri, certificateFile }: KeyInToken): Promise<
 function publicKeyIn(certificateFile: string | undefined): PublicKeyInfo | undefined {
   if (certificateFile === undefined) return undefined;
   try {
-    return parseCertificatesPem(readFileSync(certificateFile, "utf8"))[0]?.publicKey;
+    return certificatesInFile(certificateFile)[0]?.publicKey;
   } catch {
     return undefined;
   }

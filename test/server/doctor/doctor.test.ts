@@ -347,6 +347,17 @@ describe("signet doctor beside a running server", () => {
     );
   });
 
+  it("does not wait for ever for the certificate of a key in a token from a pipe", async () => {
+    const pipe = join(folder, "signing.crt");
+    execFileSync("mkfifo", [pipe]);
+    const found = await newTroubles({
+      "cluster-signing-cert-file": pipe,
+      "cluster-signing-key-file": "pkcs11:token=none;object=ca?module-path=/nowhere.so",
+    });
+    assert.match(found.join("\n"), /signing\.crt cannot be read: it is no file of at most 16 MiB/);
+    assert.match(found.join("\n"), /bad outside keys: pkcs11:token=none;object=ca can't be used/);
+  });
+
   it("does not wait for ever for a kubeconfig from a pipe, which the server refuses", async () => {
     const pipe = join(folder, "kubeconfig");
     execFileSync("mkfifo", [pipe]);

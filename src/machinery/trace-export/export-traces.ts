@@ -22,6 +22,7 @@ import type { TracedRequest } from "../tracing/request-trace.ts";
 import { attributes, clientSpan, loopSpan, newSpan, parentSpanOf, requestSpans, traceparentOf } from "./spans.ts";
 import type { Span, SpanContext } from "./spans.ts";
 import type { TraceExportSettings } from "./trace-export-settings.ts";
+import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import type { Log } from "../logging/log.ts";
 
 type ExportLog = Pick<Log, "info" | "warn" | "error">;
@@ -170,7 +171,7 @@ function sender(
 
 const certificateSetting = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 
-/** The collector's CAs, which may be renewed while this process runs. Throws UsageError for a file that cannot be read now. */
+/** The collector's CAs, which may be renewed while this process runs. Throws UsageError for a file that cannot be used now. */
 const followCertificates = (file: string, log: ExportLog): FollowedValue<Buffer> =>
   new FollowedValue(
     { setting: certificateSetting, files: () => [file], load: () => readCertificates(file) },
@@ -186,5 +187,10 @@ function readCertificates(file: string): Buffer {
   }
   if (read === undefined)
     throw new UsageError(`${certificateSetting}: ${file} is not a file of at most 1 MiB; name a PEM file`);
-  return read.contents;
+  try {
+    if (parseCertificatesPem(read.contents).length > 0) return read.contents;
+  } catch (cause) {
+    throw new UsageError(`${certificateSetting}: ${file}: ${messageOf(cause)}`, { cause });
+  }
+  throw new UsageError(`${certificateSetting}: ${file} holds no certificate; name a PEM file of certificates`);
 }

@@ -299,6 +299,22 @@ describe("traces for a collector", () => {
     assert.ok(spans().length > 0);
   });
 
+  it("go to the collector while the file of its CA is empty or half-written", async () => {
+    await using site = await openTlsSite();
+    site.answer = takes;
+    const file = join(temporaryFolder(), "ca.crt");
+    writeFileSync(file, site.caCertificate);
+    for (const unfinished of ["", site.caCertificate.slice(0, -40)]) {
+      exporting({ OTEL_EXPORTER_OTLP_ENDPOINT: site.url, OTEL_EXPORTER_OTLP_CERTIFICATE: file });
+      writeFileSync(file, unfinished);
+      exports = [];
+      await api.send(version);
+      await end();
+      assert.ok(spans().length > 0, unfinished);
+      writeFileSync(file, site.caCertificate);
+    }
+  });
+
   it("wait for no device in the place of the collector's CA", () => {
     for (const file of ["/dev/zero", "/dev", "/nowhere"]) {
       const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://a.invalid", OTEL_EXPORTER_OTLP_CERTIFICATE: file };

@@ -180,6 +180,17 @@ describe("signet doctor beside a running server", () => {
     );
   });
 
+  it("names the CA of a configured signer by the signer in the commands that replace it", async (context) => {
+    const signers = join(dataDirectory, "signers");
+    mkdirSync(signers);
+    context.after(() => rmSync(signers, { recursive: true }));
+    const file = join(signers, "example.com:services.crt");
+    copyFileSync(join(dataDirectory, "ca.crt"), file);
+    const [finding] = (await examine({}, Date.now() + 3640 * day)).filter(({ found }) => found.startsWith(file));
+    const name = "example.com/services";
+    assert.equal(finding?.advice, `replace it before that: signet ca prepare ${name}, then signet ca switch ${name}`);
+  });
+
   it("finds the server's and the administrator's own certificates when they were not renewed", async () => {
     const ofOwn = async (now: number): Promise<string[]> =>
       (await newTroubles({}, now)).filter((line) => /certificate: the (?:serving )?certificate /.test(line));

@@ -176,12 +176,13 @@ describe("a command that writes files", { concurrency: 1 }, () => {
 
   it("removes the new key of a refused request and its request file, but keeps an existing key: csr create", async () => {
     const [kept, made, request] = [join(folder, "kept"), join(folder, "made"), join(folder, "request")];
-    assert.equal((await signet("csr", "create", "taken", "--key-file", kept)).code, 0);
+    assert.equal((await signet("csr", "create", "taken", "--key-file", join(folder, "other"))).code, 0);
+    assert.equal((await signet("csr", "create", "own", "--key-file", kept)).code, 0);
     const key = readFileSync(kept, "utf8");
     for (const file of [kept, made]) {
       const { code, stderr } = await signet("csr", "create", "taken", "--key-file", file, "--request-file", request);
       assert.equal(code, 1, stderr);
-      assert.match(stderr, file === kept ? /exists already, for the key of/ : /AlreadyExists/);
+      assert.match(stderr, /AlreadyExists/);
       assert.equal(existsSync(request), file === kept);
     }
     assert.equal(readFileSync(kept, "utf8"), key);
@@ -229,6 +230,26 @@ describe("a command that writes files", { concurrency: 1 }, () => {
     const { spec } = await server.client.resource(certificateSigningRequestResource(platformNames)).get("twice");
     const { publicKey } = parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64"));
     assert.deepEqual(publicKey, publicKeyInfoOf(parsePrivateKeyPem(readFileSync(file, "utf8"))));
+  });
+
+  it("keeps a new key when it cannot read whose key the request is for that is there: csr create", async (context) => {
+    const kubeconfig = await kubeconfigOf(context, async (ask, method) => {
+      const answer = method === "POST" ? (await ask(), await ask()) : await ask();
+      return method === "GET" && answer.includes('"request":') ? "no JSON" : answer;
+    });
+    const file = join(folder, "key-of-unread");
+    const { code, stderr } = await host.run([
+      "csr",
+      "create",
+      "unread",
+      "--key-file",
+      file,
+      "--kubeconfig",
+      kubeconfig,
+    ]);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /AlreadyExists/);
+    assert.match(readFileSync(file, "utf8"), /PRIVATE KEY/);
   });
 
   const base64 = (bytes: string): string => Buffer.from(bytes).toString("base64");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { CertificateManager } from "../../../src/agent/certificates/certificate-manager.ts";
 import { hour, minute, SigningScene, started } from "./signing-scene.ts";
 
 describe("a certificate manager whose certificate is refused or revoked", () => {
@@ -93,22 +94,30 @@ describe("a certificate manager whose certificate is refused or revoked", () => 
     assert.equal(manager.status.state, "current");
   });
 
-  it("waits before it replaces one that is refused in its turn, although its request went well", async (context) => {
-    const scene = new SigningScene(context);
-    const manager = await started(scene);
-    const refuse = (): void => {
+  const withdraw = {
+    revoked(_scene: SigningScene, manager: CertificateManager): void {
+      manager.revoked(manager.current ?? assert.fail());
+    },
+    refused(scene: SigningScene, manager: CertificateManager): void {
       scene.isRefused = true;
       // The next certificate is refused only once it is used.
       scene.onAnswer = () => void (scene.isRefused = false);
       manager.check();
-    };
-    refuse();
-    await scene.time.advance(1000);
-    assert.deepEqual([scene.requests.size, manager.status.state], [2, "current"]);
-    refuse();
-    await scene.time.advance(1000);
-    assert.deepEqual([scene.requests.size, manager.status.state], [2, "refused"]);
-    await scene.time.advance(minute);
-    assert.deepEqual([scene.requests.size, manager.status.state], [3, "current"]);
-  });
+    },
+  };
+
+  for (const [how, end] of Object.entries(withdraw)) {
+    it(`waits before it replaces one that is ${how} in its turn, although its request went well`, async (context) => {
+      const scene = new SigningScene(context);
+      const manager = await started(scene);
+      end(scene, manager);
+      await scene.time.advance(1000);
+      assert.deepEqual([scene.requests.size, manager.status.state], [2, "current"]);
+      end(scene, manager);
+      await scene.time.advance(1000);
+      assert.deepEqual([scene.requests.size, manager.status.state], [2, how]);
+      await scene.time.advance(minute);
+      assert.deepEqual([scene.requests.size, manager.status.state], [3, "current"]);
+    });
+  }
 });

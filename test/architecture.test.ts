@@ -92,6 +92,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/files",
     "machinery/logging",
     "machinery/tracing",
+    ,
+    "pki",
   ],
   "machinery/loops": [
     "machinery/api",

@@ -31,11 +31,6 @@ export class Http1Body {
     request.on("close", () => this.#fail());
   }
 
-  /** Whether some of it has come, and was not dropped. */
-  get hasBegun(): boolean {
-    return this.#bytes.length > 0;
-  }
-
   /** Reads the whole body. Call it once. */
   read(reader: RequestBodyReader): void {
     this.#reader = reader;

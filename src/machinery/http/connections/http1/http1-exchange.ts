@@ -63,13 +63,6 @@ export class Http1Exchange extends Exchange {
     if (this.#request.httpVersionMinor === 1 && /100-continue/i.test(String(expect))) this.#response.writeContinue();
   }
 
-  #dropBody(): void {
-    const body = this.#body;
-    // The client did not wait. To close the connection while it sends could lose the answer.
-    if (body?.hasBegun === true && this.failBody === undefined) this.#sendContinue();
-    body?.drop();
-  }
-
   breakOff(): boolean {
     if (this.isStream) return false;
     if (this.#isBroken) return true;
@@ -83,7 +76,7 @@ export class Http1Exchange extends Exchange {
 
   protected override sendWhole({ status, headers, body: _body }: HttpResponse, body: Buffer | string): void {
     const response = this.#response;
-    this.#dropBody();
+    this.#body?.drop();
     if (response.destroyed) return;
     // A 304 has only the length that a 200 would have (RFC 9110 section 8.6).
     if (status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
@@ -95,7 +88,7 @@ export class Http1Exchange extends Exchange {
   }
 
   protected override sendHead({ status, headers }: HttpResponse): void {
-    this.#dropBody();
+    this.#body?.drop();
     if (this.#response.destroyed) return;
     if (this.#isLast()) headers["connection"] = "close";
     this.#response.writeHead(status, headers);

@@ -285,29 +285,6 @@ describe("the listener", () => {
     });
   });
 
-  it("drops the body that a client sends unasked behind its refusal, and what follows it, without a reset", async (t) => {
-    const admit = t.mock.method(ConnectionRoom.prototype, "admit");
-    const handler = t.mock.fn(() => Promise.resolve(text("refused", 403)));
-    await withListener({ handler }, async (port, listener) => {
-      const socket = connectTcp({ host: "127.0.0.1", port, allowHalfOpen: true });
-      const client = await openTls(port, { socket });
-      client.allowHalfOpen = true;
-      const ended = once(client.resume(), "end");
-      client.write("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 300000\r\n\r\n");
-      await ended;
-      const ofServer = admit.mock.calls[0]?.arguments[0] ?? assert.fail();
-      const body = "x".repeat(300_000);
-      await new Promise((written) => client.write(`${body}POST / HTTP/1.1\r\nHost: h\r\n\r\n`, written));
-      while (!ofServer.destroyed && ofServer.bytesRead < body.length) await turn();
-      for (let second = 0; second < 3; second++) listener.sweep();
-      await turn();
-      assert.deepEqual([ofServer.destroyed, handler.mock.callCount()], [false, 1]);
-      for (let second = 3; second < 5; second++) listener.sweep();
-      if (!ofServer.destroyed) await once(ofServer, "close");
-      client.destroy();
-    });
-  });
-
   it("finishes the handshakes of clients that connect together, and reads their requests as they come", async (t) => {
     const ended = t.mock.method(HandshakeTurns.prototype, "hasEnded");
     await withListener({}, async (port) => {

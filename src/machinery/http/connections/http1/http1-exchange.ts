@@ -36,7 +36,6 @@ export class Http1Exchange extends Exchange {
     const { "content-length": length = "0", "transfer-encoding": coding } = this.headers;
     if (coding !== undefined || length !== "0")
       this.#body = new Http1Body(request, () => pipelinedRequests(connection, request.socket));
-    else this.#sendContinue(); // keeps the connection: no body can come
     if (connection.lastExchange instanceof Http1Exchange) connection.lastExchange.#next = this;
     connection.lastExchange = this;
     response.on("close", () => {
@@ -53,14 +52,7 @@ export class Http1Exchange extends Exchange {
   }
 
   protected override receiveBody(reader: RequestBodyReader): void {
-    this.#sendContinue();
     this.#body?.read(reader);
-  }
-
-  /** Asks a client for the body with which it waits. Where nothing asks, Node.js ends the connection behind the answer: a body may still come. */
-  #sendContinue(): void {
-    const { expect = "" } = this.headers;
-    if (this.#request.httpVersionMinor === 1 && /100-continue/i.test(String(expect))) this.#response.writeContinue();
   }
 
   breakOff(): boolean {

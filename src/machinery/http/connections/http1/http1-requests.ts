@@ -9,7 +9,7 @@ import { Http1Exchange, refuseMalformed } from "./http1-exchange.ts";
 import type { Http1Request } from "./http1-exchange.ts";
 import { http1Head } from "./http1-head.ts";
 import type { Http1Head } from "./http1-head.ts";
-import { afterAnswers, endWhileParsing, endWithoutReset, lastResponse } from "./node-http.ts";
+import { afterAnswers, endWhileParsing, lastResponse } from "./node-http.ts";
 import { pipelinedRequests } from "./pipelined-requests.ts";
 import type { TlsConnection } from "../tls-connection.ts";
 import type { UpgradeRequest } from "./web-socket-exchange.ts";
@@ -23,7 +23,7 @@ export interface Http1Parts {
   readonly log: Pick<Log, "error">;
   /** Each connection whose handshake is done, by its socket. */
   readonly connections: ReadonlyMap<Duplex, TlsConnection>;
-  /** The connections that the server has ended because of a malformed, missing or refused request, each with the second of its end. */
+  /** The connections that the server has ended because of a malformed or a missing request, each with the second of its end. */
   readonly refused: Map<Duplex, number>;
   /** Reports a request that is not taken, because too many wait. */
   readonly tooManyWait: (connection: TlsConnection) => void;
@@ -32,7 +32,7 @@ export interface Http1Parts {
 /** Serves the requests that Node.js has parsed. */
 export function serveHttp1(parts: Http1Parts): void {
   const { server, context, connections, refused, tooManyWait } = parts;
-  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const accepted = accept({ request, response }, parts);
     if (accepted === undefined) return;
     const { head, connection } = accepted;
@@ -45,17 +45,6 @@ export function serveHttp1(parts: Http1Parts): void {
       return endWhileParsing(request.socket);
     }
     new Http1Exchange({ head, request, response }, { context, connection }).run(waiting?.turn());
-  };
-  server.on("request", serve);
-  // Without a listener, Node.js would ask for every body that a client waits with, also for one that is refused for its length.
-  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    serve(request, response);
-    response.prependOnceListener("finish", () => {
-      if (response.shouldKeepAlive || request.complete) return;
-      // The client may not wait, and send the body.
-      endWithoutReset(request.socket);
-      noteRefused(request.socket, parts);
-    });
   });
   // oxlint-disable-next-line max-params -- what Node.js gives
   server.on("upgrade", (request: IncomingMessage, socket: Socket, sentAhead: Buffer) =>

@@ -66,22 +66,9 @@ export function afterAnswers(socket: Socket, next: () => void): void {
  * hundreds of requests, each with its response, until the event loop closes the socket.
  */
 export function endWhileParsing(socket: Socket): void {
-  ignoreRequests(socket);
-  socket.destroy();
-}
-
-/**
- * Lets Node.js end only its side of a connection behind the last answer, and drop what still comes. To close both sides while the client
- * sends would reset the connection, and the client could lose the answer.
- */
-export function endWithoutReset(socket: Socket): void {
-  ignoreRequests(socket);
-  socket.destroySoon = () => void socket.end();
-}
-
-function ignoreRequests(socket: Socket): void {
   const parser = "parser" in socket ? socket.parser : undefined;
   if (typeof parser === "object" && parser !== null && "onIncoming" in parser) parser.onIncoming = () => 0;
+  socket.destroy();
 }
 
 /** Whether Node.js has paused a connection until its client has read answers. Its parser fails on bytes that come meanwhile. */

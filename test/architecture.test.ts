@@ -12,7 +12,13 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "machinery/api": [],
   "machinery/scheduling": ["machinery/api"],
   "machinery/logging": ["machinery/api"],
-  "machinery/files": ["machinery/api", "machinery/scheduling/deletion-delays", "machinery/logging"],
+  "machinery/end-process": [],
+  "machinery/files": [
+    "machinery/api",
+    "machinery/end-process",
+    "machinery/scheduling/deletion-delays",
+    "machinery/logging",
+  ],
   "machinery/service-manager": ["machinery/command-line", "type machinery/logging/log"],
   "machinery/schema": ["machinery/api"],
   "machinery/grpc": ["machinery/api", "machinery/http2"],
@@ -92,7 +98,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "machinery/files",
     "machinery/logging",
     "machinery/tracing",
-    ,
     "pki",
   ],
   "machinery/loops": [
@@ -210,6 +215,14 @@ describe("the source", () => {
     assert.deepEqual(
       importers.map(({ path }) => path),
       [],
+    );
+  });
+
+  it("ends its processes by endProcess: process.exit may wait without end", () => {
+    const ending = files.filter(({ text }) => text.includes("process.exit("));
+    assert.deepEqual(
+      ending.map(({ path }) => path),
+      ["src/machinery/end-process.ts"],
     );
   });
 

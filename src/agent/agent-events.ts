@@ -3,6 +3,7 @@ import { stopSignal } from "../machinery/command-line/stop-signal.ts";
 import { FollowedFiles, followMilliseconds } from "../machinery/files/followed/followed-files.ts";
 import { oncePerTurn } from "../machinery/scheduling/once-per-turn.ts";
 import type { Log } from "../machinery/logging/log.ts";
+import { endProcess } from "../machinery/end-process.ts";
 
 interface StopEvent {
   readonly reason: "stop";
@@ -33,7 +34,7 @@ export class AgentEvents {
   /** Listens to the signals of the process from now on, and until the process ends. */
   constructor({ first, load }: SettingsFiles, log: Log) {
     this.#followed = new FollowedFiles({ log, pollMilliseconds: followMilliseconds });
-    this.stop = stopSignal(() => process.exit(1)).then((signal) => ({ reason: "stop", signal }));
+    this.stop = stopSignal(() => endProcess(1)).then((signal) => ({ reason: "stop", signal }));
     void this.stop.then((event) => this.#add(event));
     onReloadSignal(oncePerTurn(() => this.#add({ reason: "reload", why: "SIGHUP" })));
     if (first.length === 0) return;

@@ -6,6 +6,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LmdbStore } from "../../src/machinery/storage/backends/lmdb.ts";
+import { endProcess } from "../../src/machinery/end-process.ts";
 
 const [, , folder = ""] = process.argv;
 const store = new LmdbStore({ directory: join(folder, "store"), profile: "platform" });
@@ -28,4 +29,4 @@ for (let round = 0; round < 40; round++) {
   }
 }
 console.log([...refusals].join());
-process.exit(0); // the disk has no room for what a close writes
+endProcess(0); // the disk has no room for what a close writes

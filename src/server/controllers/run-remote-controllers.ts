@@ -24,6 +24,7 @@ import { signetVersion } from "../signet-version.ts";
 import { startElectedControllers } from "../../machinery/loops/elected-controllers.ts";
 import type { ElectedControllers, ElectedState } from "../../machinery/loops/elected-controllers.ts";
 import { leaseResource } from "../../features/core/index.ts";
+import { endProcess } from "../../machinery/end-process.ts";
 
 /** How long requests may continue after the first stop signal. */
 const graceMilliseconds = 5_000;
@@ -106,7 +107,7 @@ const openStatus = async (options: ControllersStatusOptions): Promise<Controller
 /** Waits for a signal, and keeps the process alive, which the timers of a standby and a watch that reconnects do not. */
 async function untilStopped(log: Log): Promise<void> {
   const alive = setInterval(() => {}, 2 ** 30);
-  log.info({ signal: await stopSignal(() => process.exit(1)) }, "stopping");
+  log.info({ signal: await stopSignal(() => endProcess(1)) }, "stopping");
   clearInterval(alive);
 }
 
@@ -126,6 +127,6 @@ async function refuseOtherServers({
 function endAfterGrace(log: Log): void {
   setTimeout(() => {
     log.warn({}, "the server has not answered in five seconds; a lease that this process holds expires by itself");
-    process.exit(0);
+    endProcess(0);
   }, graceMilliseconds).unref();
 }

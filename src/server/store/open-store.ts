@@ -22,6 +22,7 @@ import type { StorageSettings } from "../settings/storage-settings.ts";
 import { removeIfPossible } from "../../machinery/files/remove-if-possible.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { everyKey } from "../../machinery/storage/key-range.ts";
+import { endProcess } from "../../machinery/end-process.ts";
 
 /** Where a server's objects are. */
 export type StoreLocation = Pick<ServerConfig, "dataDirectory" | "storage" | "encryption" | "names">;
@@ -45,7 +46,7 @@ interface OpenStoreOptions {
 export const endingProcess = (log: Pick<Logger, "fatal">): Pick<OpenStoreOptions, "onBroken"> => ({
   onBroken(error) {
     log.fatal({ err: error }, "the process ends and must be restarted");
-    process.exit(1);
+    endProcess(1);
   },
 });
 

@@ -6,6 +6,7 @@ import { startServer } from "../start-server.ts";
 import type { RunningServer } from "../start-server.ts";
 import type { Store } from "../../machinery/storage/store.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
+import { endProcess } from "../../machinery/end-process.ts";
 
 /**
  * Runs one of several processes that serve one data directory on one port. The process that started it controls it, and it ends together
@@ -23,7 +24,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
   let server: RunningServer | undefined;
   const stop = async (graceMilliseconds: number): Promise<void> => {
     // A worker that does not serve yet has nothing to stop.
-    if (server === undefined) process.exit(0);
+    if (server === undefined) endProcess(0);
     const stopping = server;
     server = undefined;
     try {
@@ -31,7 +32,7 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
       process.disconnect?.();
     } catch (error) {
       log.error({ err: error }, "could not stop cleanly");
-      process.exit(1);
+      endProcess(1);
     }
   };
   const others = new OtherMetrics(send);

@@ -6,6 +6,7 @@ import { logLineAsText } from "../../logging/log-line-as-text.ts";
 import { loggedBug, loggedError } from "../../logging/logged-error.ts";
 import { LineWriter } from "./line-writer.ts";
 import { standardOutput } from "./log-output.ts";
+import { endProcess } from "../../end-process.ts";
 
 const maximumBytes = 1024 * 1024;
 
@@ -55,7 +56,7 @@ function logFaults(log: Logger): void {
       return;
     }
     log.fatal({ err: loggedBug(error) }, "a bug: the process ends and must be restarted");
-    process.exit(1);
+    endProcess(1);
   });
 }
 

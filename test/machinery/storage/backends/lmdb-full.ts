@@ -1,5 +1,6 @@
 /** Writes, with a limit on the size of files, until the store refuses; prints which keys are written and the refusals. */
 import { LmdbStore } from "../../../../src/machinery/storage/backends/lmdb.ts";
+import { endProcess } from "../../../../src/machinery/end-process.ts";
 
 process.on("SIGXFSZ", () => {}); // the write fails with EFBIG instead, as on a full disk with ENOSPC
 const store = new LmdbStore({ directory: process.argv[2] ?? "", profile: "platform" });
@@ -22,4 +23,4 @@ await store.compact(store.latestRevision()).catch((error: unknown) => {
 const { entries } = await store.range({ start: "/", end: "0" });
 if (entries.length !== written.length) throw new Error("the store shows a write that it has refused");
 process.stdout.write(JSON.stringify({ written: written.sort(), refusals: [...refusals] }));
-process.exit(0);
+endProcess(0);

@@ -42,15 +42,28 @@ export function namedFiles({ listener, access, accounts, federation, controllers
       ),
       ...[access.tokenFile, webhook?.file],
     ]),
-    keysInTokens: [...pairs, { keyFile: signing, certificateFile: undefined }].flatMap(({ keyFile, certificateFile }) =>
-      keyFile !== undefined && isPkcs11Uri(keyFile) ? [{ uri: keyFile, certificateFile }] : [],
-    ),
+    keysInTokens: keysInTokensOf([...pairs, { keyFile: signing, certificateFile: undefined }]),
   };
 }
 
 const given = (files: readonly (string | undefined)[]): string[] => [
   ...new Set(files.filter((file) => file !== undefined)),
 ];
+
+interface NamedPair {
+  readonly keyFile: string | undefined;
+  readonly certificateFile: string | undefined;
+}
+
+/** Each key once for a certificate, however many settings name both: a token that does not answer takes seconds for each. */
+function keysInTokensOf(pairs: readonly NamedPair[]): KeyInToken[] {
+  const found = new Map<string, KeyInToken>();
+  for (const { keyFile: uri, certificateFile } of pairs) {
+    if (uri === undefined || !isPkcs11Uri(uri)) continue;
+    found.set(JSON.stringify([uri, certificateFile]), { uri, certificateFile });
+  }
+  return [...found.values()];
+}
 
 /** The file with the PIN of a key. Undefined for an invalid URI, which `examineOutsideKeys` reports. */
 function pinFileOf(uri: string): string | undefined {

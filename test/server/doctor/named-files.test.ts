@@ -50,3 +50,21 @@ test("the files that settings name are those of every setting with a certificate
   assert.deepEqual(secrets.toSorted(), [...named(/\.(?:key|csv|yaml)$/), "/f/pin", "/f/services-ca.key"].toSorted());
   assert.deepEqual(keysInTokens, [{ uri: keyInToken, certificateFile: "/f/nodes-ca.crt" }]);
 });
+
+test("a key in a token is named once for a certificate, and for each other one", () => {
+  const uri = "pkcs11:object=ca?module-path=/lib/token.so";
+  const pairs = {
+    "cluster-signing-cert-file": "/f/ca.crt",
+    "cluster-signing-nodeagent-serving-cert-file": "/f/ca.crt",
+    "cluster-signing-apiserver-client-cert-file": "/f/other.crt",
+  };
+  const commandLine = Object.entries(pairs).flatMap(([flag, file]) => [
+    [flag, file],
+    [flag.replace("-cert-", "-key-"), uri],
+  ]);
+  const config = parseServerConfig({ commandLine: Object.fromEntries(commandLine), file: {} });
+  assert.deepEqual(
+    namedFiles(config).keysInTokens,
+    ["/f/ca.crt", "/f/other.crt"].map((certificateFile) => ({ uri, certificateFile })),
+  );
+});

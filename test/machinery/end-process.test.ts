@@ -25,7 +25,7 @@ describe("the end of a process", () => {
     assert.deepEqual(run(neverEnds), [3, null, "listener 3"]);
   });
 
-  it("is that of process.exit where no other program can be started in the process", () => {
+  it("is that of process.exit where no shell can take its place", () => {
     for (const none of ["process.execve = undefined;", "process.execve = () => { throw new Error('no'); };"])
       assert.deepEqual(run(none), [3, null, "listener 3"]);
   });

@@ -7,6 +7,7 @@ import { timestamp } from "../../../src/machinery/api/clock.ts";
 import type { Schedule } from "../../../src/machinery/api/clock.ts";
 import { platformNames as names } from "../../../src/machinery/api/names.ts";
 import { ApiClient } from "../../../src/machinery/client/api-client.ts";
+import type { Transport } from "../../../src/machinery/client/transport.ts";
 import { inProcessTransport } from "../../../src/machinery/client/in-process-transport.ts";
 import { runControllers } from "../../../src/machinery/loops/elected-controllers.ts";
 import { atOnce, loopContext } from "../../run-loop.ts";
@@ -113,4 +114,40 @@ test("a revocation that may not be deleted does not hold up the others, is told 
   const [{ error, ...line } = { error: "" }] = lines as { error: string }[];
   assert.deepEqual(line, { controller: "revocation-cleaner", failures: 1 });
   assert.match(error, /denied request: failed expression: oldObject.metadata.name != 'a-kept'$/);
+});
+
+test("a revocation for whose deletion the server is too busy is tried again soon, not an hour later", async (context) => {
+  const server = await startTestServer({ settings: { controllers: "false" } });
+  context.after(() => server.stop());
+  const now = Date.now();
+  for (const status of [429, 503]) {
+    const name = `ended-${status}`;
+    const own = inProcessTransport(server.handler, { bearerToken: server.adminToken });
+    let isBusy = true;
+    const transport: Transport = {
+      async send(request) {
+        if (request.method !== "DELETE" || !isBusy) return own.send(request);
+        isBusy = false;
+        return { status, headers: {}, body: ReadableStream.from([Buffer.from("{}")]) };
+      },
+      close() {},
+    };
+    const client = new ApiClient(transport);
+    const spec = { token: { id: name }, expirationTimestamp: timestamp(now + day) };
+    await client.resource(revocationResource(names)).create({ apiVersion: "", kind: "", metadata: { name }, spec });
+    const waits: number[] = [];
+    const schedule: Schedule = (look, milliseconds) => {
+      waits.push(milliseconds);
+      return atOnce(look, milliseconds);
+    };
+    const clock = { now: () => now + 2 * day };
+    const cleaner = revocationCleaner(serviceAccountResource);
+    const running = runControllers([cleaner], loopContext({ client, clock, schedule }));
+    await waitForObject(client, revocationResource(names), { name }, (found) => found === undefined);
+    await running.stop();
+    assert.ok(
+      waits.some((one) => one < 60_000),
+      `${status}: ${waits.join()}`,
+    );
+  }
 });

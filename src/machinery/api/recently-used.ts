@@ -3,6 +3,8 @@ interface RecentlyUsedOptions<T> {
   /** What the values may weigh together, such as bytes. A heavier one is not kept. Absent: only their number is limited. */
   readonly maximumWeight?: number;
   readonly weightOf?: (value: T) => number;
+  /** Called for each value that is dropped because of the limits. */
+  readonly onDropped?: (value: T) => void;
 }
 
 /** Keeps the values that were used last, by key. Beyond the limits, it drops the least recently used ones. */
@@ -12,12 +14,14 @@ export class RecentlyUsed<T extends object | string> {
   readonly #maximumEntries: number;
   readonly #maximumWeight: number;
   readonly #weightOf: (value: T) => number;
+  readonly #onDropped: ((value: T) => void) | undefined;
   #weight = 0;
 
-  constructor({ maximumEntries, maximumWeight = Infinity, weightOf = () => 0 }: RecentlyUsedOptions<T>) {
+  constructor({ maximumEntries, maximumWeight = Infinity, weightOf = () => 0, onDropped }: RecentlyUsedOptions<T>) {
     this.#maximumEntries = maximumEntries;
     this.#maximumWeight = maximumWeight;
     this.#weightOf = weightOf;
+    this.#onDropped = onDropped;
   }
 
   get(key: string): T | undefined {
@@ -34,9 +38,10 @@ export class RecentlyUsed<T extends object | string> {
     if (weight > this.#maximumWeight) return;
     this.#values.set(key, value);
     this.#weight += weight;
-    for (const oldest of this.#values.keys()) {
+    for (const [oldest, dropped] of this.#values) {
       if (this.#values.size <= this.#maximumEntries && this.#weight <= this.#maximumWeight) return;
       this.delete(oldest);
+      this.#onDropped?.(dropped);
     }
   }
 

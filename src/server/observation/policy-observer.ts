@@ -1,5 +1,6 @@
 import { Counter, Histogram } from "prom-client";
 import type { Registry } from "prom-client";
+import { RecentlyUsed } from "../../machinery/api/recently-used.ts";
 import type { PolicyObserver } from "../../features/admission/feature.ts";
 
 const labelNames = ["policy", "policy_binding", "error_type", "enforcement_action"] as const;
@@ -29,20 +30,17 @@ export function policyObserver(registry: Registry): PolicyObserver {
     buckets: [0.0000005, 0.001, 0.01, 0.1, 1],
     registers: [registry],
   });
-  /** By their text. The one that has not changed for the longest time is first. */
-  const series = new Map<string, Record<(typeof labelNames)[number], string>>();
+  const series = new RecentlyUsed<Record<(typeof labelNames)[number], string>>({
+    maximumEntries: maximumSeries,
+    onDropped(labels) {
+      checks.remove(labels);
+      durations.remove(labels);
+    },
+  });
   return {
     onChecked({ policy, binding, error, action, seconds }) {
       const labels = { policy, policy_binding: binding, error_type: error, enforcement_action: action };
-      const text = [policy, binding, error, action].join("/");
-      series.delete(text);
-      series.set(text, labels);
-      const [oldest] = series;
-      if (oldest !== undefined && series.size > maximumSeries) {
-        series.delete(oldest[0]);
-        checks.remove(oldest[1]);
-        durations.remove(oldest[1]);
-      }
+      series.set([policy, binding, error, action].join("/"), labels);
       checks.inc(labels);
       durations.observe(labels, seconds);
     },

@@ -41,4 +41,17 @@ describe("a memory of recently used values", () => {
     for (const key of "bcde") kept.set(key, { text: "1" });
     assert.equal(keysIn(kept, "abcde"), "bcde");
   });
+
+  it("tells which values it drops for its limits, and not which are replaced or deleted", () => {
+    const dropped: string[] = [];
+    const values = new RecentlyUsed<string>({ maximumEntries: 2, onDropped: (value) => void dropped.push(value) });
+    values.set("a", "first");
+    values.set("a", "second");
+    values.set("b", "third");
+    values.delete("b");
+    values.set("c", "fourth");
+    assert.deepEqual(dropped, []);
+    values.set("d", "fifth");
+    assert.deepEqual(dropped, ["second"]);
+  });
 });

@@ -130,6 +130,39 @@ describe("signet controllers", () => {
     }
   });
 
+  it("do not start with a signer whose CA the server trusts for clients, nor as a user who may not read these CAs", async () => {
+    const authority = newAuthority("clients");
+    const trusted = folder.write("clients.crt", authority.certificate);
+    folder.writeKey("clients.key", authority);
+    const tokens = folder.file("tokens.csv");
+    writeFileSync(tokens, 'operator,admin,1,"system:masters"\nguest,guest,2,\n', { mode: 0o600 });
+    const signers = folder.file("client-signers.yaml");
+    const configuration = signerConfiguration("{ certificateFile: clients.crt, keyFile: clients.key }");
+    writeFileSync(signers, `${configuration}    usages: [client auth]\n`);
+    const server = await startTestServer({
+      settings: { controllers: false, "client-ca-file": trusted },
+      tokenFile: tokens,
+    });
+    const complaint = async (token: string): Promise<string> => {
+      const connection = ["--kubeconfig", server.kubeconfigFile, "--token", token];
+      const program = spawn(
+        process.execPath,
+        [signetProgram, "controllers", ...connection, "--signer-config", signers],
+        {
+          stdio: ["ignore", "ignore", "pipe"],
+        },
+      );
+      const [written] = await Promise.all([text(program.stderr), once(program, "exit")]);
+      return written;
+    };
+    try {
+      assert.match(await complaint("operator"), /signers\[0\]\.certificateAuthority: the API server trusts this CA/);
+      assert.match(await complaint("guest"), /bind the user to the role extension-apiserver-authentication-reader/);
+    } finally {
+      await server.stop();
+    }
+  });
+
   it("end when they are told to, although the server has fallen silent, and say what becomes of a lease", async () => {
     const server = await startTestServer({ settings: { controllers: false } });
     const front = new ServerFront(() => server.url);

@@ -19,7 +19,10 @@ import { roleResource } from "./resources.ts";
  * The ConfigMap where extension API servers find the CAs to trust. Its name is built into clients, so it is the same in
  * both profiles.
  */
-const configMapName = "extension-apiserver-authentication";
+export const delegatedAuthenticationName = "extension-apiserver-authentication";
+
+/** The role that allows reading this ConfigMap. */
+export const delegatedAuthenticationReader = "extension-apiserver-authentication-reader";
 
 const pollMilliseconds = 10_000;
 /**
@@ -44,7 +47,7 @@ export class DelegatedAuthenticationPublisher {
 
   constructor(options: DelegatedAuthenticationPublisherOptions) {
     this.#options = options;
-    this.#where = { namespace: options.names.namespaces.system, name: configMapName };
+    this.#where = { namespace: options.names.namespaces.system, name: delegatedAuthenticationName };
   }
 
   /**
@@ -104,7 +107,7 @@ export class DelegatedAuthenticationPublisher {
 function readerRole(names: Names): Role {
   const { role, inCore } = rbacBuilder(names);
   const configMaps = inCore(["get", "list", "watch"], ["configmaps"]);
-  return role({ name: "extension-apiserver-authentication-reader", namespace: names.namespaces.system }, [
-    { ...configMaps, resourceNames: [configMapName] },
+  return role({ name: delegatedAuthenticationReader, namespace: names.namespaces.system }, [
+    { ...configMaps, resourceNames: [delegatedAuthenticationName] },
   ]);
 }

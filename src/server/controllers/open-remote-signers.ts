@@ -1,4 +1,5 @@
 import type { Names } from "../../machinery/api/names.ts";
+import type { Certificate } from "../../pki/certificates/certificate.ts";
 import type { Controller } from "../../machinery/loops/controller.ts";
 import type { CertificateSettings } from "../../features/certificates/settings.ts";
 import { runningSigners } from "../../features/certificates/signers/running-signers.ts";
@@ -13,17 +14,27 @@ export interface RemoteSigners {
   readonly configured: () => readonly ConfiguredSigner[];
 }
 
+interface RemoteSignersOptions extends SigningAuthorityFilesOptions {
+  readonly names: Names;
+  /** The CAs that the server trusts for the certificates of clients. Undefined: the server does not tell them. */
+  readonly trustedByServer: () => readonly Certificate[] | undefined;
+}
+
 /** Opens the signers whose CAs are in files of this machine. Other CAs are only in the server's own data directory. */
 export function openRemoteSigners(
   certificates: CertificateSettings,
-  { names, ...reading }: SigningAuthorityFilesOptions & { readonly names: Names },
+  { names, trustedByServer, ...reading }: RemoteSignersOptions,
 ): RemoteSigners {
   const authorityFor = openAuthorities({ ...reading, names, settings: certificates });
   const configured = openSignerConfiguration({
     ...reading,
     file: certificates.signerConfigurationFile,
     generated: { type: "refused", reason: "only signet serve has a data directory: set certificateFile and keyFile" },
-    clientAuthorities: () => clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []),
+    clientAuthorities() {
+      const ofFlags = clientSigners(names).flatMap((name) => authorityFor(name)?.path ?? []);
+      const trusted = trustedByServer();
+      return trusted && [...trusted, ...ofFlags];
+    },
   });
   const signers = runningSigners({
     names,

@@ -13,6 +13,7 @@ import { logTraces } from "../../machinery/tracing/trace-log.ts";
 import { reloadOnHangup } from "../settings/reload-settings.ts";
 import type { SettingValues } from "../settings/reload-settings.ts";
 import { storedResources } from "../served-kinds.ts";
+import { followClientTrust } from "../../features/access/followed-client-trust.ts";
 import { openApprovalPolicy } from "../../features/certificates/policy/approval-policy.ts";
 import type { ControllersStatus, ControllersStatusOptions } from "./controllers-status.ts";
 import { openListPublisher, openRemoteSigners } from "./open-remote-signers.ts";
@@ -66,8 +67,14 @@ export async function runRemoteControllers(
   });
   opened.adopt(client, () => client.close());
   await refuseOtherServers({ client, names, transport });
+  const hasOwnSigners = certificates.signerConfigurationFile !== undefined;
+  const clientTrust = opened.adopt(
+    hasOwnSigners ? await followClientTrust({ client, names, log }) : undefined,
+    (followedTrust) => followedTrust?.stop(),
+  );
   const { signers, configured } = openRemoteSigners(certificates, {
     names,
+    trustedByServer: () => clientTrust?.authorities(),
     followed,
     clock: systemClock,
     observer: status?.outsideKeys,

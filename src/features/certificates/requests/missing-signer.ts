@@ -39,7 +39,7 @@ export function missingSigner(
     return { mayRunElsewhere: !isSigning, message };
   }
   if (signers.names().includes(signerName)) {
-    const message = `the signer ${quoted} is disabled, because the API server trusts its CA for client certificates: set another CA for it in --signer-config`;
+    const message = `the signer ${quoted} is disabled, because the API server trusts its CA for client certificates, or the log says why this is not known: set another CA for it in --signer-config`;
     return { mayRunElsewhere: false, message };
   }
   const ownDomains = spellingsOf(names, (one) => one.domain);

@@ -24,7 +24,7 @@ export interface ConfiguredSigner extends SignerRules {
   readonly lifetime: SignerLifetime;
   /** The URL in certificates instead of `--revocation-url`. Empty: certificates name no revocation URLs. */
   readonly revocationUrl: string | undefined;
-  /** The signer's CA, generated if needed. Undefined: the API server now trusts the CA for client certificates, so the CA must not sign. */
+  /** The signer's CA, generated if needed. Undefined: the API server now trusts the CA for client certificates, or may, so the CA must not sign. */
   authority(): SigningAuthority | undefined;
   /** The signer's CA as `authority` returns it, but without generating it. Undefined also when the CA does not exist yet. */
   existingAuthority(): SigningAuthority | undefined;
@@ -39,8 +39,8 @@ export interface SignerConfigurationOptions extends SigningAuthorityFilesOptions
   /** Undefined: there are no custom signers. */
   readonly file: string | undefined;
   readonly generated: MayGenerate;
-  /** The known CAs that the API server trusts for client certificates. */
-  readonly clientAuthorities: () => readonly Certificate[];
+  /** The known CAs that the API server trusts for client certificates. Undefined: no CA is known to be untrusted. */
+  readonly clientAuthorities: () => readonly Certificate[] | undefined;
 }
 
 /**
@@ -78,8 +78,11 @@ function openSigner(specification: SignerSpecification, context: SignerContext):
   const { name, lifetime, usages, certificateAuthority, revocationUrl } = specification;
   const path = `${context.path}.certificateAuthority`;
   const open = openAuthority(certificateAuthority, { ...context, path, signerName: name });
-  const isRefused = (authority: SigningAuthority): boolean =>
-    usages.includes("client auth") && (!hasRoot(authority) || isTrustedThrough(authority, context.clientAuthorities()));
+  const isRefused = (authority: SigningAuthority): boolean => {
+    if (!usages.includes("client auth")) return false;
+    const trusted = context.clientAuthorities();
+    return trusted === undefined || !hasRoot(authority) || isTrustedThrough(authority, trusted);
+  };
   if (!open.isNew && isRefused(open.authority())) {
     throw new UsageError(
       `--${flag}: ${path}: the API server trusts this CA for client certificates, or may trust it because its file does not contain the root: ` +

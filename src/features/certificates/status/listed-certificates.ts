@@ -120,6 +120,8 @@ export class ListedCertificates {
           this.#encoded.delete(issuer);
         }
       });
+      // Revocations may name any issuer, so issuers that no revocation names any more must not stay.
+      if ([...parts.values()].every(({ lines }) => lines.size === 0)) this.#byIssuer.delete(issuer);
     }
   }
 
@@ -136,7 +138,9 @@ export class ListedCertificates {
     });
     const list = { parts, whole: Buffer.concat([...parts.values()]) };
     // Lines that were added during the encoding are for the next list.
-    const isCurrent = [...ofIssuer].every(([shard, { encoded }]) => encoded === parts.get(shard));
+    const isCurrent =
+      this.#byIssuer.get(issuer) === ofIssuer &&
+      [...ofIssuer].every(([shard, { encoded }]) => encoded === parts.get(shard));
     if (isCurrent) this.#encoded.set(issuer, list);
     return list;
   }

@@ -84,6 +84,24 @@ describe("the entries of a revocation list", () => {
     assert.equal((await current()).length, 0);
   });
 
+  it("are forgotten with their issuer when no revocation names it any more", async () => {
+    const listed = new ListedCertificates();
+    const partsOf = async (): Promise<number> => {
+      await listed.refresh({ records: () => [], expiredBefore: 0, work: new LongWork() });
+      return (await listed.encoded(issuer, new LongWork())).parts.size;
+    };
+    listed.addRevocation(revocation("01"));
+    listed.addRevocation(revocation("02"));
+    assert.equal(await partsOf(), 16);
+    listed.removeRevocation(revocation("01"));
+    assert.equal(await partsOf(), 16);
+    listed.removeRevocation(revocation("02"));
+    assert.equal(await partsOf(), 0);
+    listed.addRevocation(revocation("03"));
+    const { whole } = await listed.encoded(issuer, new LongWork());
+    assert.deepEqual(whole, await listOf(revocation("03")));
+  });
+
   it("do not change with revocations of tokens", () => {
     const listed = new ListedCertificates();
     const ofToken: Revocation = { ...revocation("01"), spec: { token: { id: "a" } } };

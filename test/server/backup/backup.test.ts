@@ -461,6 +461,24 @@ describe("a backup of a running server", () => {
     await assert.rejects(backUp(locationOf(directory), options), /a restore into it is not complete/);
   });
 
+  it("has marked its new folder as unfinished before it first waits for the disk: a server refuses it after a kill there", async (context) => {
+    const directory = join(folder, "first-flush");
+    const marked: boolean[] = [];
+    const flush = fs.fsyncSync;
+    context.mock.method(fs, "fsyncSync", (descriptor: number) => {
+      marked.push(existsSync(join(directory, "unfinished-restore")));
+      flush(descriptor);
+    });
+    syncBuiltinESMExports();
+    try {
+      await restoreBackup(locationOf(directory), { clock: systemClock, file, signal });
+    } finally {
+      context.mock.restoreAll();
+      syncBuiltinESMExports();
+    }
+    assert.equal(marked[0], true);
+  });
+
   it("is restored again where a kill left nothing but the locks of the folder", async () => {
     const directory = join(folder, "locked");
     mkdirSync(directory, { mode: 0o700 });

@@ -4,12 +4,18 @@ import { errorCode } from "../../api/thrown-error.ts";
 import { flushFolder } from "../atomic-file.ts";
 import { UnusableFile } from "../unusable-file.ts";
 
+interface MakeFolderOptions {
+  readonly mode: number;
+  /** Called when the folder exists, before it is flushed: that may take long, and the process may be killed there. */
+  readonly beforeFlush?: () => void;
+}
+
 /**
  * Creates a folder and its missing parents with this mode, regardless of the umask. They survive a power cut. Throws the system's error.
  * Throws UnusableFile for a missing folder named `~`, which comes from a file of settings or from `--data-dir=~/x`, and for a link to a
  * missing folder. Node.js's own `recursive` loops forever if the system says that the parent folder does not exist, as in /proc.
  */
-export function makeFolder(path: string, { mode }: { readonly mode: number }): void {
+export function makeFolder(path: string, { mode, beforeFlush = () => {} }: MakeFolderOptions): void {
   const missing: string[] = [];
   for (let folder = resolve(path); isMissing(folder); folder = dirname(folder)) missing.unshift(folder);
   if (missing.some((folder) => basename(folder) === "~")) {
@@ -24,6 +30,7 @@ export function makeFolder(path: string, { mode }: { readonly mode: number }): v
   } finally {
     process.umask(umask);
   }
+  beforeFlush();
   for (const folder of missing) flushIfReadable(dirname(folder));
 }
 

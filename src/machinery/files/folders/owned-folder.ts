@@ -43,7 +43,7 @@ export interface OwnFolderOptions {
    * exit by themselves within this time. Commands may take longer.
    */
   readonly waitMilliseconds?: number;
-  /** Called when the folder exists, before any file is created in it. Its error ends the attempt. */
+  /** Called when the folder exists, before any file is created in it and before it is flushed. Its error ends the attempt. */
   readonly beforeLock?: () => void;
 }
 
@@ -59,9 +59,13 @@ export function ownFolder(
   let lock: FileLock | undefined;
   let membership: OwnedFolder | undefined;
   try {
-    makeFolder(folder, { mode: 0o700 });
-    checkUnshared(folder);
-    beforeLock();
+    makeFolder(folder, {
+      mode: 0o700,
+      beforeFlush() {
+        checkUnshared(folder);
+        beforeLock();
+      },
+    });
     checkOwnershipFiles(folder);
     checkFileSystem(folder);
     lock = openFileLock(join(folder, ownerLock));

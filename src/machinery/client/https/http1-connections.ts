@@ -19,7 +19,11 @@ export class Http1Connections implements Connections {
   constructor(server: TlsServer, credentials: TlsCredentials) {
     this.#server = server;
     this.#host = new URL(server.server).host;
-    this.#agent = new ProxyAgent(server, { keepAlive: true, ...tlsOptions(server, credentials) });
+    this.#agent = new ProxyAgent(server, {
+      keepAlive: true,
+      ALPNProtocols: ["http/1.1"],
+      ...tlsOptions(server, credentials),
+    });
   }
 
   send({

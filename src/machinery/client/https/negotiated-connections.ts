@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
 import type { TLSSocket } from "node:tls";
+import { messageOf } from "../../api/thrown-error.ts";
 import { connectionTimeout, RequestNotTaken } from "./connections.ts";
 import type { Connections, WireRequest } from "./connections.ts";
 import { Http1Connections } from "./http1-connections.ts";
@@ -25,23 +26,39 @@ export class NegotiatedConnections implements Connections {
   readonly #options: NegotiatedConnectionsOptions;
   readonly #http2 = new Set<Http2Connection>();
   #http1: Http1Connections | undefined;
+  readonly #isProxied: boolean;
+  /** Whether to use HTTP/1.1 without asking the server which protocol it speaks. */
+  #isHttp1Known: boolean;
   #opening: Promise<void> | undefined;
   #handshake: TLSSocket | undefined;
   #isRetired = false;
 
   constructor(options: NegotiatedConnectionsOptions) {
     this.#options = options;
-    if (proxyFor(options.server) !== undefined) this.#http1 = new Http1Connections(options.server, options.credentials);
+    this.#isProxied = this.#isHttp1Known = proxyFor(options.server) !== undefined;
+    if (this.#isProxied) this.#http1 = new Http1Connections(options.server, options.credentials);
   }
 
   async send(request: WireRequest): Promise<ClientResponse> {
     for (;;) {
       request.signal?.throwIfAborted();
       if (this.#isRetired) throw new RequestNotTaken();
-      const connection = this.#http1 ?? this.#http2WithRoom();
+      if (this.#http1 !== undefined && this.#isHttp1Known) return this.#sendOverHttp1(this.#http1, request);
+      const connection = this.#http2WithRoom();
       if (connection !== undefined) return connection.send(request);
       this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
       await unlessAborted(this.#opening, request.signal);
+    }
+  }
+
+  async #sendOverHttp1(connections: Http1Connections, request: WireRequest): Promise<ClientResponse> {
+    try {
+      return await connections.send(request);
+    } catch (error) {
+      if (this.#isProxied || request.signal?.aborted === true) throw error;
+      // The server may have been replaced by one that speaks only HTTP/2, so the next request asks again.
+      this.#isHttp1Known = false;
+      throw messageOf(error).includes(noCommonProtocol) ? new RequestNotTaken({ cause: error }) : error;
     }
   }
 
@@ -83,7 +100,8 @@ export class NegotiatedConnections implements Connections {
         await this.#addHttp2(socket);
       } else {
         socket.destroy();
-        this.#http1 = new Http1Connections(server, credentials);
+        this.#http1 ??= new Http1Connections(server, credentials);
+        this.#isHttp1Known = true;
       }
     } finally {
       clearTimeout(timer);
@@ -102,6 +120,12 @@ export class NegotiatedConnections implements Connections {
     throw new RequestNotTaken();
   }
 }
+
+/**
+ * OpenSSL's words about a server that speaks none of the protocols that the client offers (RFC 7301 section 3.2). The code of the error
+ * depends on the moment when the answer comes.
+ */
+const noCommonProtocol = "alert no application protocol";
 
 /** Rejects as soon as `signal` aborts, although the awaited work continues. */
 function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {

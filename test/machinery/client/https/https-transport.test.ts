@@ -647,6 +647,33 @@ test("a request over HTTP/1.1 fails when its answer changes the protocol", async
   await assert.rejects(ask(await transportTo(server, context), "/"), /before the answer was complete/);
 });
 
+test("a server that is replaced by one that speaks another protocol answers the next request, also one that it must not get twice", async (context) => {
+  const http1 = (): Server =>
+    createServer({ ...tls, ALPNProtocols: ["http/1.1"] }, ({ httpVersion }, response) => {
+      response.writeHead(200, { connection: "close" }).end(httpVersion);
+    });
+  const http2 = (): Server =>
+    createSecureServer(tls, ({ stream, httpVersion }, response) => {
+      response.end(httpVersion);
+      stream.session?.close();
+    });
+  const review = { method: "POST", body: "{}" };
+  const first = http1();
+  const transport = await transportTo(first, context);
+  const { port } = first.address() as AddressInfo; // it listens on TCP
+  const versions = [await ask(transport, "/", review)];
+  let running = first;
+  for (const make of [http2, http1, http2]) {
+    running.close();
+    await once(running, "close");
+    running = make().listen(port, "127.0.0.1");
+    await once(running, "listening");
+    versions.push(await ask(transport, "/", review));
+  }
+  running.close();
+  assert.deepEqual(versions, ["1.1", "2.0", "1.1", "2.0"]);
+});
+
 describe("a connection of HTTP/1.1 that was kept open, and that the server closes when it gets the next request", () => {
   async function start(context: TestContext) {
     let connections = 0;

@@ -1,6 +1,7 @@
 import { jsonFields } from "../../../machinery/api/json/json-object.ts";
 import type { AuthorizationAttributes, Decision, ResourceAttributes } from "../../../machinery/api/attributes.ts";
 import { UnusableAnswer } from "../../../machinery/client/webhooks/post-json.ts";
+import { valueBeforeNull } from "../../../machinery/schema/json-reader.ts";
 
 interface Requirement {
   readonly key: string;
@@ -80,12 +81,22 @@ const longestReason = 4096;
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value.slice(0, longestReason).toWellFormed() : "";
 
+/** A member of an answer. As in Go, null leaves the value that an earlier member of the same name has: `"denied":true,"denied":null` denies. */
+const memberOf = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
+  object[key] ?? valueBeforeNull(object, key);
+
 /** The decision in a webhook's answer. Throws UnusableAnswer for anything but a SubjectAccessReview with a status. */
-export function decisionOf({ kind, status }: Readonly<Record<string, unknown>>): Decision {
-  const { allowed, denied, reason } = jsonFields(status);
+export function decisionOf(answer: Readonly<Record<string, unknown>>): Decision {
+  const status = jsonFields(memberOf(answer, "status"));
+  const [allowed, denied] = [memberOf(status, "allowed"), memberOf(status, "denied")];
+  const reason = memberOf(status, "reason");
   // An answer without `allowed` may still deny. Other values than true and false must not count as false.
   const values = [allowed, denied].filter((one) => one !== undefined && one !== null);
-  if (kind !== "SubjectAccessReview" || values.length === 0 || values.some((one) => typeof one !== "boolean")) {
+  if (
+    memberOf(answer, "kind") !== "SubjectAccessReview" ||
+    values.length === 0 ||
+    values.some((one) => typeof one !== "boolean")
+  ) {
     throw new UnusableAnswer("its answer is not a SubjectAccessReview with a status");
   }
   if (denied === true && allowed === true) {

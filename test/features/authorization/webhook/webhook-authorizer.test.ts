@@ -5,6 +5,8 @@ import { webhookAuthorizer } from "../../../../src/features/authorization/webhoo
 import type { WebhookAuthorizerOptions } from "../../../../src/features/authorization/webhook/webhook-authorizer.ts";
 import { ApiError } from "../../../../src/machinery/api/api-error.ts";
 import type { AuthorizationAttributes } from "../../../../src/machinery/api/attributes.ts";
+import { jsonFields } from "../../../../src/machinery/api/json/json-object.ts";
+import { answeredJson } from "../../../../src/machinery/client/webhooks/answered-json.ts";
 import { UnusableAnswer } from "../../../../src/machinery/client/webhooks/post-json.ts";
 import { createAuthorization } from "../../../../src/machinery/authorization/authorizer.ts";
 import type { Authorizer } from "../../../../src/machinery/authorization/authorizer.ts";
@@ -252,6 +254,22 @@ describe("a webhook authorizer", () => {
       post = answers(status);
       const { decision, evaluationError } = await authorizer({ onFailure: "deny" })(asks());
       assert.deepEqual([decision, evaluationError], ["deny", unanswered], JSON.stringify(status));
+    }
+  });
+
+  it("takes null for the value that the same member had before, as Go does: it takes back no refusal", async () => {
+    const kind = '"kind":"SubjectAccessReview"';
+    const refusal = '"status":{"allowed":false,"denied":true}';
+    for (const [answer, wanted] of [
+      [`${kind},"status":{"allowed":false,"denied":true,"denied":null}`, "deny"],
+      [`${kind},${refusal},"status":null`, "deny"],
+      [`${kind},${refusal},"status":{"denied":null}`, "deny"],
+      [`${kind},"kind":null,${refusal}`, "deny"],
+      [`${kind},"status":{"allowed":false,"denied":true,"denied":false}`, "noOpinion"],
+      [`${kind},"status":{"allowed":false,"allowed":null}`, "noOpinion"],
+    ] as const) {
+      post = async () => jsonFields(answeredJson(`{${answer}}`));
+      assert.equal((await authorizer()(asks())).decision, wanted, answer);
     }
   });
 

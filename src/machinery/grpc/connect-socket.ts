@@ -1,6 +1,7 @@
 import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
+import type { TlsSettingNames } from "../api/tls-failure.ts";
 import { addressOf } from "../api/addresses/url-host.ts";
 
 export interface TlsFiles {
@@ -9,6 +10,8 @@ export interface TlsFiles {
   /** PEM of the client certificate and its private key. */
   readonly cert?: string;
   readonly key?: string;
+  /** Where these are set, for the messages of failed connections. */
+  readonly settings?: TlsSettingNames;
 }
 
 export const socketScheme = "unix://";
@@ -23,7 +26,7 @@ export const socketPathFault = (path: string): string | undefined =>
     : undefined;
 
 /** A connection to `http://host:port`, `https://host:port` with TLS for HTTP/2, or `unix:///path` of a socket. */
-export function connectSocket(url: string, tls: TlsFiles): Duplex {
+export function connectSocket(url: string, { settings: _settings, ...tls }: TlsFiles): Duplex {
   if (url.startsWith(socketScheme)) return connect({ path: url.slice(socketScheme.length) });
   const address = { ...addressOf(url), noDelay: true };
   if (!url.startsWith("https:")) return connect(address);

@@ -8,6 +8,7 @@ import { GrpcCall } from "./grpc-call.ts";
 import type { Call, CallObserver } from "./grpc-call.ts";
 import { AnswerTooLong, GrpcError, grpcStatus, unavailable, Unanswered } from "./grpc-error.ts";
 import { messageOf } from "../api/thrown-error.ts";
+import { tlsFailure } from "../api/tls-failure.ts";
 
 interface ChannelOptions {
   /** `http://host:port`, `https://host:port`, or `unix:///path` of a socket. */
@@ -71,9 +72,10 @@ export class GrpcChannel {
   static connect(options: ChannelOptions): Promise<GrpcChannel> {
     const { url, tls = {}, timeoutMilliseconds } = options;
     const closed = Promise.withResolvers<void>();
+    const reasonOf = (cause: unknown): string => (tls.settings ? tlsFailure(cause, tls.settings) : messageOf(cause));
     return new Promise((resolve, reject) => {
       const fail = (cause: unknown, code: number = grpcStatus.unavailable): void =>
-        reject(new GrpcError(`${url} can't be reached: ${messageOf(cause)}`, { code, mayHaveRun: false, cause }));
+        reject(new GrpcError(`${url} can't be reached: ${reasonOf(cause)}`, { code, mayHaveRun: false, cause }));
       let socket: Duplex;
       try {
         socket = connectSocket(url, tls);

@@ -1,6 +1,7 @@
 import http from "node:http";
 import https from "node:https";
 import { messageOf } from "../api/thrown-error.ts";
+import { tlsFailure } from "../api/tls-failure.ts";
 import { rateLimitedReport } from "../logging/rate-limited-report.ts";
 import { monotonicClock, systemSchedule } from "../api/clock.ts";
 import { boundInterimAnswers } from "../client/https/bound-interim-answers.ts";
@@ -114,7 +115,7 @@ function spanQueue(settings: TraceExportSettings, log: ExportLog): EventQueue {
     afterFailure: "drop",
     onFailure: rateLimitedReport<unknown>((error) =>
       log.warn(
-        { collector: url.host, reason: messageOf(error), lostSpans: queue.lost },
+        { collector: url.host, reason: tlsFailure(error, { authorities: certificateSetting }), lostSpans: queue.lost },
         "cannot send traces: they are lost",
       ),
     ),

@@ -11,4 +11,5 @@ export const etcdTlsFiles = ({ authorityFile, clientCertificate: pair }: EtcdSet
     cert: readSettingsFile(pair.certificateFlag, pair.certificateFile),
     key: readSettingsFile(pair.keyFlag, pair.keyFile),
   }),
+  settings: { authorities: "--etcd-cafile", clientCertificate: "--etcd-certfile and --etcd-keyfile" },
 });

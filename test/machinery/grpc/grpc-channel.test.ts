@@ -174,9 +174,10 @@ describe("a certificate with the key of another one, as while both files are ren
     context.mock.timers.enable({ apis: ["setTimeout"] });
     const { "client.crt": cert, "server.key": key } = issueTestCertificates();
     const url = "https://127.0.0.1:1";
-    await assert.rejects(GrpcChannel.connect({ url, tls: { cert, key }, timeoutMilliseconds: 1_000 }), {
+    const settings = { authorities: "the CAs", clientCertificate: "the pair" };
+    await assert.rejects(GrpcChannel.connect({ url, tls: { cert, key, settings }, timeoutMilliseconds: 1_000 }), {
       name: "GrpcError",
-      message: /^https:\/\/127\.0\.0\.1:1 can't be reached: .*key values mismatch/,
+      message: /^https:\/\/127\.0\.0\.1:1 can't be reached: .*key values mismatch \(check the pair\)$/,
       code: grpcStatus.unavailable,
       mayHaveRun: false,
     });

@@ -1,4 +1,6 @@
-import { errorCode, messageOf } from "../../../machinery/api/thrown-error.ts";
+import { errorCode } from "../../../machinery/api/thrown-error.ts";
+import { tlsFailure } from "../../../machinery/api/tls-failure.ts";
+import type { TlsSettingNames } from "../../../machinery/api/tls-failure.ts";
 import https from "node:https";
 import { answeredJson } from "../../../machinery/client/webhooks/answered-json.ts";
 import { boundedText, countedBytes } from "../../../machinery/client/bounded-text.ts";
@@ -97,9 +99,12 @@ const get = (
     agent.boundTunnel(request, { signal, milliseconds: timeoutMilliseconds, onEnded: failed });
   });
 
+/** Where the CAs of an issuer are set: in `--authentication-config`, or by a flag. */
+const settings: TlsSettingNames = { authorities: "certificateAuthority, or --oidc-ca-file" };
+
 const fetchFault = (url: string, error: unknown): Error => {
   const isLate = error instanceof Error && ["AbortError", "TimeoutError"].includes(error.name);
-  const reason = isLate ? "no answer in time" : messageOf(error);
+  const reason = isLate ? "no answer in time" : tlsFailure(error, settings);
   return new Error(`${url}: ${reason}`, { cause: error });
 };
 

@@ -1,4 +1,5 @@
-import { messageOf } from "../../api/thrown-error.ts";
+import { tlsFailure } from "../../api/tls-failure.ts";
+import type { TlsSettingNames } from "../../api/tls-failure.ts";
 import { isLate } from "../https/connections.ts";
 import { boundedText } from "../bounded-text.ts";
 import type { Transport } from "../transport.ts";
@@ -18,6 +19,10 @@ interface PostedAnswer {
   readonly text: string | undefined;
 }
 
+const settings: TlsSettingNames = {
+  authorities: "certificate-authority in its kubeconfig",
+  clientCertificate: "client-certificate and client-key in its kubeconfig",
+};
 const largestAnswerBytes = 1024 * 1024;
 
 /**
@@ -35,7 +40,7 @@ export async function postJson(
   } catch (cause) {
     // The error of an aborted request does not say why it was aborted.
     if (isLate(signal)) throw new TransientFailure("no answer in time", { cause: signal.reason });
-    throw new TransientFailure((cause instanceof Error && messageOf(cause)) || "no answer", { cause });
+    throw new TransientFailure((cause instanceof Error && tlsFailure(cause, settings)) || "no answer", { cause });
   }
 }
 

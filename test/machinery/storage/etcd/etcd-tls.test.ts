@@ -10,17 +10,24 @@ const storeOn = (etcd: EtcdCluster, tls: TlsFiles, callMilliseconds: number): Et
   new EtcdStore({ servers: etcd.urls, tls: () => tls, prefix: "/signet", profile: "platform", callMilliseconds });
 
 describe("etcd with TLS", { skip: skipsEtcd }, () => {
-  it("is not used without a client certificate, nor when its own certificate cannot be verified", async () => {
+  it("is not used without a client certificate, nor when its own certificate cannot be verified, and the error names the setting", async () => {
     const etcd = await startEtcd({ isTls: true });
     const { ca = "", cert = "", key = "" } = etcd.tls;
     try {
       const good = storeOn(etcd, { ca, cert, key }, 60_000);
       assert.equal(await good.latestRevision(), 1);
       await good.close();
-      for (const tls of [{ ca }, { cert, key }]) {
+      const settings = { authorities: "the CAs", clientCertificate: "the pair" };
+      for (const [tls, setting] of [
+        [{ ca, settings }, /alert .*certificate.* \(check the pair\)$/],
+        [{ cert, key, settings }, /certificate.* \(check the CAs\)$/],
+      ] as const) {
         // It tries again until this time is over: a slow machine is refused as well.
         const store = storeOn(etcd, tls, 1000);
-        await assert.rejects(store.latestRevision(), StoreUnavailable);
+        await assert.rejects(
+          store.latestRevision(),
+          (error) => error instanceof StoreUnavailable && setting.test(error.message),
+        );
         await store.close();
       }
     } finally {

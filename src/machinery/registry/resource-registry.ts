@@ -145,7 +145,6 @@ export class ResourceRegistry<T extends ApiObject = ApiObject> {
         eviction: own && this.#eviction(),
         onReplaced: (object) => object.keepText(),
         historyLength,
-        keyOf: ({ key }) => key,
         bytesOf: (object) => object.textLength,
         sizes: quota && countedSizes(definition),
       });

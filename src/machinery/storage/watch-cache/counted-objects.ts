@@ -17,7 +17,6 @@ export interface CountedSizes<T extends Cached> {
 export interface CountedObjectsOptions<T extends Cached> extends CountedSizes<T> {
   /** The keys of all objects. */
   readonly range: KeyRange;
-  keyOf(object: T): string;
 }
 
 /** How many objects are counted before the next possible pause. */
@@ -43,7 +42,7 @@ export class CountedObjects<T extends Cached> {
 
   /** Call it when all objects are loaded. If their keys do not tell their groups, counts the objects now, in turns. */
   async countLoaded(objects: Pick<SortedObjects<T>, "range">): Promise<void> {
-    const { groupOf, storedBytesOf, keyOf } = this.#options;
+    const { groupOf, storedBytesOf } = this.#options;
     const work = new LongWork();
     while (this.#uncounted !== undefined) {
       const { start, end } = this.#uncounted;
@@ -53,7 +52,7 @@ export class CountedObjects<T extends Cached> {
         if (bytes > 0) this.sizes.add(groupOf(object), bytes);
       }
       const last = next.at(-1);
-      this.#uncounted = last && { start: keyAfter(keyOf(last)), end };
+      this.#uncounted = last && { start: keyAfter(last.key), end };
       const pause = work.pause();
       if (pause !== undefined) await pause;
     }

@@ -5,7 +5,7 @@ import type { SortedPart } from "../sorted-map.ts";
  * The objects of a range at one moment. It shares the arrays of the sorted map, and makes an evicted object only when it is read, anew
  * each time. So a snapshot of a million objects takes a millisecond.
  */
-export class Snapshot<T extends object | string> implements SizedIterable<T> {
+export class Snapshot<T extends object> implements SizedIterable<T> {
   readonly length: number;
   readonly #parts: readonly SortedPart<T | number>[];
   readonly #objectOf: (key: string, revision: number) => T;

@@ -3,8 +3,11 @@ import { SortedMap } from "../sorted-map.ts";
 import type { SortedPart, SortedRange } from "../sorted-map.ts";
 import { byteOrdered } from "../byte-ordered.ts";
 
-/** A type of objects that a cache can hold. */
-export type Cached = object | string;
+/** What a cache needs of its objects. */
+export interface Cached {
+  /** The key in the store. */
+  readonly key: string;
+}
 
 /** How objects are evicted: only an evicted object's key and revision stay in memory, and the object is loaded again when needed. */
 export interface Eviction<T extends Cached> {
@@ -75,7 +78,8 @@ export class SortedObjects<T extends Cached> {
   }
 
   /** Evicts an object, unless its key has another object by now. */
-  evict(key: string, object: T): void {
+  evict(object: T): void {
+    const { key } = object;
     if (this.#eviction !== undefined && this.#loaded.get(key) === object && isEvictable(key)) this.#loaded.delete(key);
   }
 

@@ -1,5 +1,6 @@
 import { LongWork } from "../../scheduling/long-work.ts";
 import { SortedMap } from "../sorted-map.ts";
+import type { Cached } from "./sorted-objects.ts";
 
 /** A value that objects can be looked up by. */
 export interface Lookup<T> {
@@ -32,7 +33,6 @@ export function readValue<T>(
 
 interface ValueIndexOptions<T, E> {
   readonly objects: Iterable<T>;
-  keyOf(object: T): string;
   /** Returns what the index keeps for the object that now has the key. */
   entryOf(key: string): E;
   valueOf(object: T): string | undefined;
@@ -42,9 +42,9 @@ interface ValueIndexOptions<T, E> {
  * Objects by the value of one of their fields, in the order of their keys. It is filled in many short turns of the event loop;
  * changes in between are applied at once.
  */
-export class ValueIndex<T, E> {
+export class ValueIndex<T extends Cached, E> {
   readonly #filling: Promise<void>;
-  readonly #options: Pick<ValueIndexOptions<T, E>, "keyOf" | "entryOf" | "valueOf">;
+  readonly #options: Pick<ValueIndexOptions<T, E>, "entryOf" | "valueOf">;
   readonly #entries = new Map<string, Entries<E>>();
   /** The keys of objects that cannot be read, and so may have any value. */
   readonly #unreadable = new Set<string>();
@@ -79,7 +79,7 @@ export class ValueIndex<T, E> {
   /** Applies a change of one key. */
   replace(previous: T | undefined, object: T | undefined): void {
     if (previous !== undefined) {
-      this.#replaced?.add(this.#options.keyOf(previous));
+      this.#replaced?.add(previous.key);
       this.#remove(previous);
     }
     if (object !== undefined) this.#add(object);
@@ -89,7 +89,7 @@ export class ValueIndex<T, E> {
     const work = new LongWork();
     for (const object of objects) {
       if (this.#isDropped) return;
-      if (this.#replaced?.has(this.#options.keyOf(object)) !== true) this.#add(object);
+      if (this.#replaced?.has(object.key) !== true) this.#add(object);
       const pause = work.pause();
       if (pause !== undefined) await pause;
     }
@@ -99,7 +99,7 @@ export class ValueIndex<T, E> {
   #add(object: T): void {
     const value = readValue(this.#options, object);
     if (value === undefined) return;
-    const key = this.#options.keyOf(object);
+    const { key } = object;
     if (value === unreadable) {
       this.#unreadable.add(key);
       return;
@@ -117,7 +117,7 @@ export class ValueIndex<T, E> {
   }
 
   #remove(object: T): void {
-    const key = this.#options.keyOf(object);
+    const { key } = object;
     if (this.#unreadable.delete(key)) return;
     const value = readValue(this.#options, object);
     if (value === undefined) return;
@@ -139,13 +139,13 @@ const maximumIndexes = 4;
 /** How many fields that were looked up once are remembered. An index is made at the second look-up. */
 const maximumRemembered = 16;
 
-interface ValueIndexesOptions<T, E> extends Pick<ValueIndexOptions<T, E>, "keyOf" | "entryOf"> {
+interface ValueIndexesOptions<T, E> extends Pick<ValueIndexOptions<T, E>, "entryOf"> {
   size(): number;
   objects(): Iterable<T>;
 }
 
 /** The indexes of a cache, for the few fields by which objects were last looked up. */
-export class ValueIndexes<T, E> {
+export class ValueIndexes<T extends Cached, E> {
   readonly #options: ValueIndexesOptions<T, E>;
   /** By field. The index that was used last is the last one. */
   readonly #indexes = new Map<string, ValueIndex<T, E>>();
@@ -196,8 +196,7 @@ export class ValueIndexes<T, E> {
         this.#indexes.delete(oldest[0]);
       }
     }
-    const { keyOf, entryOf } = this.#options;
-    return new ValueIndex({ objects: this.#options.objects(), keyOf, entryOf, valueOf });
+    return new ValueIndex({ objects: this.#options.objects(), entryOf: this.#options.entryOf, valueOf });
   }
 }
 

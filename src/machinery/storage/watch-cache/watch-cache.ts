@@ -31,7 +31,6 @@ export interface WatchCacheOptions<T extends Cached> {
   decode(entry: Entry): T;
   /** How many events to keep for watches that start in the past. */
   readonly historyLength: number;
-  keyOf(object: T): string;
   /** Absent: all objects stay in memory. */
   readonly eviction?: Eviction<T> | undefined;
   /** Called before an object is replaced or deleted. The history and readers may still use it. */
@@ -101,7 +100,6 @@ export class WatchCache<T extends Cached> {
     this.#objects = new SortedObjects(options.eviction);
     this.#counted = this.#nothingCounted();
     this.#indexes = new ValueIndexes({
-      keyOf: (object) => options.keyOf(object),
       entryOf: (key) => this.#objects.entryOf(key),
       size: () => this.#objects.size,
       objects: () => this.#objects.snapshot(prefixRange(options.prefix)),
@@ -155,10 +153,10 @@ export class WatchCache<T extends Cached> {
    * write changes the object (see `onReplaced`), and readers of the history must see that.
    */
   evict(object: T): void {
-    const { eviction, keyOf } = this.#options;
+    const { eviction } = this.#options;
     const oldestRevision = Math.min(this.oldestRevision, this.#earlier?.oldestRevision ?? Infinity);
     if (eviction === undefined || eviction.revisionOf(object) > oldestRevision) return;
-    this.#objects.evict(keyOf(object), object);
+    this.#objects.evict(object);
   }
 
   /** The objects in a range of keys. `limit` 0 or absent: all of them. */
@@ -192,11 +190,10 @@ export class WatchCache<T extends Cached> {
   ): Iterable<T> | undefined {
     if (revision < this.oldestRevision || revision > this.revision) return undefined;
     const before = this.#before(revision, range);
-    const { keyOf } = this.#options;
     const found = lookup && this.lookUp(range, lookup);
     // At most `before.size` of the objects did not exist at the revision, or were different.
     const now = found ?? this.#objects.snapshot({ ...range, limit: limit === 0 ? 0 : limit + before.size });
-    return before.size === 0 ? now : earlierObjects({ now, before, keyOf });
+    return before.size === 0 ? now : earlierObjects({ now, before });
   }
 
   /** The objects that the keys of a range had at a revision, for the keys that were written since. Undefined: the key did not exist. */
@@ -351,8 +348,8 @@ export class WatchCache<T extends Cached> {
   }
 
   #nothingCounted(): CountedObjects<T> | undefined {
-    const { sizes, prefix, keyOf } = this.#options;
-    return sizes && new CountedObjects({ ...sizes, range: prefixRange(prefix), keyOf });
+    const { sizes, prefix } = this.#options;
+    return sizes && new CountedObjects({ ...sizes, range: prefixRange(prefix) });
   }
 
   #historyFrom(oldestRevision: number): EventHistory<CacheEvent<T>> {

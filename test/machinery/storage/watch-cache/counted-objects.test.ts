@@ -19,7 +19,6 @@ describe("objects whose keys do not tell their group", () => {
   it("are counted once each, also when some change and go before and after they are counted", async () => {
     const counted = new CountedObjects<Thing>({
       range: prefixRange("/things/"),
-      keyOf: ({ key }) => key,
       groupOf: ({ group }) => group,
       storedBytesOf: ({ bytes }) => bytes,
     });

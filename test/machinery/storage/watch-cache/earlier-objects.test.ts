@@ -32,7 +32,6 @@ describe("the objects of an earlier revision", () => {
             feed,
             prefix,
             historyLength,
-            keyOf: ({ key }) => key,
             decode: ({ key, value }) => ({ key, text: value.toString() }),
           });
           await cache.start();

@@ -37,7 +37,7 @@ describe("objects that may be evicted", () => {
           const version = { key: changed, revision: index + 1 };
           const known = objects.get(changed);
           if (act === "delete") assert.equal(objects.delete(changed), model.delete(changed));
-          else if (act === "evict" && known !== undefined) objects.evict(changed, known);
+          else if (act === "evict" && known !== undefined) objects.evict(known);
           else if (act === "set" || act === "setEvicted") {
             if (act === "set") objects.set(changed, version);
             else if (known === undefined) objects.setEvicted(changed, version.revision);

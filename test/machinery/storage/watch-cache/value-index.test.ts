@@ -12,7 +12,6 @@ interface Thing {
   readonly value: string | undefined;
 }
 
-const keyOf = ({ key }: Thing): string => key;
 const valueOf = ({ value }: Thing): string | undefined => {
   if (value === "unreadable") throw new Error("it cannot be read");
   return value;
@@ -39,13 +38,13 @@ describe("an index of values", () => {
           }
         };
         apply(before);
-        index = new ValueIndex({ objects: [...things.values()], keyOf, entryOf: (key) => key, valueOf });
+        index = new ValueIndex({ objects: [...things.values()], entryOf: (key) => key, valueOf });
         apply(during);
         while (index.find("a") === undefined) await nextTurn();
         apply(after);
         for (const wanted of ["", "a", "b"]) {
           const expected = [...things.values()].filter((thing) => thing.value === wanted);
-          assert.deepEqual(keysOf(index.find(wanted)), expected.map(keyOf).sort());
+          assert.deepEqual(keysOf(index.find(wanted)), expected.map(({ key }) => key).sort());
         }
       }),
       { numRuns: 200 },
@@ -57,7 +56,7 @@ describe("an index of values", () => {
       { key: "k1", value: "a" },
       { key: "k2", value: "unreadable" },
     ];
-    const index = new ValueIndex({ objects: [readable, unreadable], keyOf, entryOf: (key) => key, valueOf });
+    const index = new ValueIndex({ objects: [readable, unreadable], entryOf: (key) => key, valueOf });
     await index.filled;
     assert.equal(index.find("a"), undefined);
     index.replace(unreadable, { key: "k2", value: "a" });
@@ -69,7 +68,7 @@ describe("an index of values", () => {
       { key: "k1", value: "a" },
       { key: "k2", value: "a" },
     ];
-    const index = new ValueIndex({ objects: [first, second], keyOf, entryOf: (key) => key, valueOf });
+    const index = new ValueIndex({ objects: [first, second], entryOf: (key) => key, valueOf });
     await index.filled;
     index.replace({ key: "k1", value: "unreadable" }, { key: "k1", value: "b" });
     assert.equal(index.find("a"), undefined);
@@ -80,7 +79,7 @@ describe("an index of values", () => {
 describe("the indexes of a cache", () => {
   const things = Array.from({ length: 1000 }, (_, n) => ({ key: `k${n}`, value: `v${n % 10}` }));
   const made = (objects = things): ValueIndexes<Thing, string> =>
-    new ValueIndexes({ keyOf, entryOf: (key) => key, size: () => objects.length, objects: () => objects });
+    new ValueIndexes({ entryOf: (key) => key, size: () => objects.length, objects: () => objects });
 
   it("are built when a field is asked for a second time, and at most four are kept", async () => {
     let asked = 0;

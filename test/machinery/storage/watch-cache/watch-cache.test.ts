@@ -16,24 +16,28 @@ import { StoreModel, isBetween } from "../store-model.ts";
 const prefix = "/registry/things/";
 const everything = { start: prefix, end: "/registry/things0" };
 
+interface Thing {
+  readonly key: string;
+  readonly text: string;
+}
+
 interface CacheOptions {
   readonly store: Store;
   readonly historyLength?: number;
   readonly replayLength?: number;
 }
 
-function cacheOf({ store, historyLength = 1000, replayLength = 1000 }: CacheOptions): WatchCache<string> {
+function cacheOf({ store, historyLength = 1000, replayLength = 1000 }: CacheOptions): WatchCache<Thing> {
   const feed = new ChangeFeed({ store, replayLength });
   return new WatchCache({
     feed,
     prefix,
     historyLength,
-    keyOf: (object) => object,
-    decode: ({ value, modRevision }) => `${value.toString()}@${modRevision}`,
+    decode: ({ key, value, modRevision }) => ({ key, text: `${value.toString()}@${modRevision}` }),
   });
 }
 
-async function startedCache(options: CacheOptions): Promise<WatchCache<string>> {
+async function startedCache(options: CacheOptions): Promise<WatchCache<Thing>> {
   const cache = cacheOf(options);
   await cache.start();
   return cache;
@@ -41,10 +45,10 @@ async function startedCache(options: CacheOptions): Promise<WatchCache<string>> 
 
 /** Collects what a watch is given, until it is read. */
 function collect(
-  cache: WatchCache<string>,
-  request: Partial<CacheWatchRequest<string>> & { readonly afterRevision: number },
-): { readonly events: CacheEvent<string>[]; readonly ends: Error[]; stop(): void } {
-  const events: CacheEvent<string>[] = [];
+  cache: WatchCache<Thing>,
+  request: Partial<CacheWatchRequest<Thing>> & { readonly afterRevision: number },
+): { readonly events: CacheEvent<Thing>[]; readonly ends: Error[]; stop(): void } {
+  const events: CacheEvent<Thing>[] = [];
   const ends: Error[] = [];
   const { stop } = cache.watch({
     ...everything,
@@ -95,7 +99,7 @@ describe("a watch cache", () => {
     for (let n = 0; n < count; n += 1) await put(store, `${prefix}${String(n).padStart(4, "0")}`, "loaded");
     const cache = await startedCache({ store, replayLength: 0 });
     assert.equal(cache.range(everything).length, count + 1);
-    assert.equal(cache.get(`${prefix}9999`), `written after read 2@${cache.revision}`);
+    assert.equal(cache.get(`${prefix}9999`)?.text, `written after read 2@${cache.revision}`);
     assert.ok(limits.length > 4 && limits.every((limit) => limit < count));
   });
 
@@ -137,20 +141,20 @@ describe("a watch cache", () => {
           const loadedRevision = cache.revision;
           await writeAll(after);
 
-          const textAt = (at: string, revision: number): string | undefined => {
+          const thingAt = (at: string, revision: number): Thing | undefined => {
             const entry = model.entryAt(at, revision);
-            return entry && `${entry.value.toString()}@${entry.modRevision}`;
+            return entry && { key: at, text: `${entry.value.toString()}@${entry.modRevision}` };
           };
-          const eventsAfter = (revision: number, range: { start: string; end: string }): CacheEvent<string>[] =>
+          const eventsAfter = (revision: number, range: { start: string; end: string }): CacheEvent<Thing>[] =>
             model
               .changesAfter(revision)
               .filter((change) => isBetween({ key: change.key, ...range }))
-              .map((change): CacheEvent<string> => {
-                const previous = textAt(change.key, change.revision - 1);
-                const object = textAt(change.key, change.revision);
+              .map((change): CacheEvent<Thing> => {
+                const previous = thingAt(change.key, change.revision - 1);
+                const object = thingAt(change.key, change.revision);
                 const common = { key: change.key, revision: change.revision };
                 if (object !== undefined) return { type: "put", ...common, object, previous };
-                return { type: "delete", ...common, previous: previous ?? "" };
+                return { type: "delete", ...common, previous: previous ?? assert.fail() };
               });
           const range = { start: start < prefix ? prefix : start, end };
           const expected = model
@@ -159,7 +163,7 @@ describe("a watch cache", () => {
           assert.equal(cache.revision, model.latestRevision);
           assert.deepEqual(
             cache.range(range),
-            expected.map((entry) => `${entry.value.toString()}@${entry.modRevision}`),
+            expected.map(({ key }) => thingAt(key, model.latestRevision)),
           );
           assert.equal(cache.countAt(range, model.latestRevision), expected.length);
           const countThen = model
@@ -167,7 +171,7 @@ describe("a watch cache", () => {
             .filter(({ key }) => key >= prefix).length;
           const isKept = afterRevision >= cache.oldestRevision && afterRevision <= cache.revision;
           assert.equal(cache.countAt(range, afterRevision), isKept ? countThen : undefined);
-          assert.equal(cache.get(`${prefix}a`), textAt(`${prefix}a`, model.latestRevision));
+          assert.deepEqual(cache.get(`${prefix}a`), thingAt(`${prefix}a`, model.latestRevision));
           assert.deepEqual(live.events, eventsAfter(loadedRevision, everything));
           for (const { events, range: watched } of narrow) {
             const inCache = eventsAfter(loadedRevision, watched).filter((event) => event.key.startsWith(prefix));
@@ -191,9 +195,10 @@ describe("a watch cache", () => {
     await put(store, `${prefix}a`, "2");
     await put(store, `${prefix}a`, undefined);
     const second = await startedCache({ store });
+    const key = `${prefix}a`;
     assert.deepEqual(collect(second, { afterRevision: lastSeen }).events, [
-      { type: "put", key: `${prefix}a`, revision: 3, object: "2@3", previous: "1@2" },
-      { type: "delete", key: `${prefix}a`, revision: 4, previous: "2@3" },
+      { type: "put", key, revision: 3, object: { key, text: "2@3" }, previous: { key, text: "1@2" } },
+      { type: "delete", key, revision: 4, previous: { key, text: "2@3" } },
     ]);
   });
 
@@ -251,10 +256,10 @@ describe("a watch cache", () => {
     await cache.waitFor(6);
     assert.deepEqual(events, []);
     assert.deepEqual(ends, [new RevisionCompacted(6)]);
-    assert.deepEqual(cache.range(everything), ["3@6"]);
+    assert.deepEqual(cache.range(everything), [{ key: `${prefix}a`, text: "3@6" }]);
     assert.equal(cache.oldestRevision, 6);
     await put(store, `${prefix}a`, "4");
-    assert.equal(cache.get(`${prefix}a`), "4@7");
+    assert.equal(cache.get(`${prefix}a`)?.text, "4@7");
     assert.deepEqual(
       future.events.map(({ revision }) => revision),
       [7],
@@ -267,7 +272,7 @@ describe("a watch cache", () => {
     await put(store, `${prefix}a`, "1");
     const seen: string[] = [];
     const follow = (): void => {
-      seen.push(...cache.range(everything).map((object) => `state ${object}`));
+      seen.push(...cache.range(everything).map(({ text }) => `state ${text}`));
       collect(cache, {
         afterRevision: cache.revision,
         onEvent: ({ revision }) => void seen.push(`event ${revision}`),
@@ -296,16 +301,15 @@ describe("a watch cache", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(write, { maxLength: 8 }), fc.boolean(), async (writes, doKeysTell) => {
         const store = new InterruptedStore();
-        const cache = new WatchCache<string>({
+        const cache = new WatchCache<Thing>({
           feed: new ChangeFeed({ store }),
           prefix,
           historyLength: 10,
-          keyOf: (object) => object.slice(0, object.indexOf("=")),
-          decode: ({ key, value }) => `${key}=${value.toString("latin1")}`,
+          decode: ({ key, value }) => ({ key, text: value.toString("latin1") }),
           sizes: {
-            groupOf: (object) => groupOfKey(object.slice(0, object.indexOf("="))),
+            groupOf: ({ key }) => groupOfKey(key),
             groupOfKey: doKeysTell ? groupOfKey : undefined,
-            storedBytesOf: (object) => object.length - object.indexOf("=") - 1,
+            storedBytesOf: ({ text }) => text.length,
           },
         });
         await cache.start();
@@ -337,13 +341,7 @@ describe("a watch cache", () => {
   it("ends every wait for a revision when the feed closes", async () => {
     const store = new MemoryStore();
     const feed = new ChangeFeed({ store });
-    const cache = new WatchCache<string>({
-      feed,
-      prefix,
-      historyLength: 10,
-      keyOf: (object) => object,
-      decode: ({ value }) => value.toString(),
-    });
+    const cache = new WatchCache({ feed, prefix, historyLength: 10, decode: ({ key }) => ({ key }) });
     await cache.start();
     const waiting = cache.waitFor(1000);
     feed.close();
@@ -382,7 +380,7 @@ describe("a watch cache", () => {
   it("gives a watch of a value the events of objects that have it, or had it before", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
-    const where = { field: "initial", value: "x", valueOf: (object: string) => object.charAt(0) };
+    const where = { field: "initial", value: "x", valueOf: ({ text }: Thing) => text.charAt(0) };
     const watch = collect(cache, { afterRevision: 1, where });
     for (const value of ["y1", "x2", "x3", "z4", "z5", "x6", undefined]) await put(store, `${prefix}a`, value);
     assert.deepEqual(
@@ -418,13 +416,12 @@ describe("a watch cache", () => {
     const store = new MemoryStore();
     const feed = new ChangeFeed({ store });
     const megabyte = "x".repeat(2 ** 20);
-    const cache = new WatchCache<string>({
+    const cache = new WatchCache<Thing>({
       feed,
       prefix,
       historyLength: 1000,
-      keyOf: (object) => object,
-      decode: ({ value }) => value.toString(),
-      bytesOf: (object) => object.length,
+      decode: ({ key, value }) => ({ key, text: value.toString() }),
+      bytesOf: ({ text }) => text.length,
     });
     await cache.start();
     for (let n = 0; n < 40; n += 1) await put(store, `${prefix}${n}`, megabyte);
@@ -454,7 +451,7 @@ describe("a watch cache", () => {
   it("delivers no event twice to a watch that starts during its delivery, and none after stop", async () => {
     const store = new MemoryStore();
     const cache = await startedCache({ store });
-    let inner: { readonly events: CacheEvent<string>[] } | undefined;
+    let inner: { readonly events: CacheEvent<Thing>[] } | undefined;
     const outer = collect(cache, {
       afterRevision: 1,
       onEvent: () => {
@@ -475,26 +472,20 @@ describe("a watch cache", () => {
     const store = new InterruptedStore();
     const feed = new ChangeFeed({ store });
     const caches = ["/registry/a/", "/registry/b/", "/registry/c/d/"].map(
-      (prefix) => new WatchCache({ feed, prefix, historyLength: 10, keyOf: String, decode: ({ key }) => key }),
+      (prefix) => new WatchCache({ feed, prefix, historyLength: 10, decode: ({ key }) => ({ key }) }),
     );
     await Promise.all(caches.map((cache) => cache.start()));
     assert.equal(store.watchCount, 1);
     for (const key of ["/registry/a/1", "/registry/b/1", "/registry/c/d/1", "/registry/c/1"])
       await put(store, key, "1");
     assert.deepEqual(
-      caches.map((cache) => cache.range({ start: "/", end: "0" })),
+      caches.map((cache) => cache.range({ start: "/", end: "0" }).map(({ key }) => key)),
       [["/registry/a/1"], ["/registry/b/1"], ["/registry/c/d/1"]],
     );
-    const late = new WatchCache({
-      feed,
-      prefix: "/registry/c/e/",
-      historyLength: 10,
-      keyOf: String,
-      decode: ({ key }) => key,
-    });
+    const late = new WatchCache({ feed, prefix: "/registry/c/e/", historyLength: 10, decode: ({ key }) => ({ key }) });
     await put(store, "/registry/c/e/1", "1");
     await late.start();
-    assert.deepEqual(late.range({ start: "/", end: "0" }), ["/registry/c/e/1"]);
+    assert.deepEqual(late.range({ start: "/", end: "0" }), [{ key: "/registry/c/e/1" }]);
     assert.equal(late.revision, store.latestRevision());
   });
 
@@ -505,8 +496,7 @@ describe("a watch cache", () => {
       feed,
       prefix,
       historyLength: 10,
-      keyOf: String,
-      decode: ({ value }) => String(value),
+      decode: ({ key, value }) => ({ key, text: value.toString() }),
     });
     await cache.start();
     const { ends } = collect(cache, { afterRevision: 1 });

@@ -21,8 +21,9 @@ import { encodePrivateKeyPem, parsePrivateKeyPem } from "../pki/keys/keys.ts";
 import { noSubjectAltNames } from "../pki/names/subject-alt-names.ts";
 import { parseCertificatesPem } from "../pki/certificates/certificates-pem.ts";
 import type { CertificateAuthority } from "../pki/certificates/certificate-authority.ts";
-import type { PemKeyPair, OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
+import type { OwnCertificateOptions } from "../features/certificates/authorities/issue-own-certificate.ts";
 import { administratorFile } from "./data-directory/data-directory-places.ts";
+import type { PemKeyPair } from "../pki/key-stores/pem-key-pair.ts";
 import { loadOrIssueCertificate } from "./tls/load-or-issue-certificate.ts";
 import type { Log } from "../machinery/logging/log.ts";
 

@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { connect } from "node:tls";
 import pino from "pino";
 import type { AuthorityInFiles } from "../../src/features/certificates/authorities/authority-in-files.ts";
-import type { PemKeyPair } from "../../src/features/certificates/authorities/issue-own-certificate.ts";
+import type { PemKeyPair } from "../../src/pki/key-stores/pem-key-pair.ts";
 import { dataDirectoryAuthority, issuePair } from "../features/certificates/data-directory-authority.ts";
 import { startTestServer } from "../test-server.ts";
 import type { TestServer } from "../test-server.ts";

@@ -3,6 +3,7 @@ import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { parseCertificate } from "../../pki/certificates/certificate.ts";
 import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { parsePrivateKeyPem, publicKeyInfoOf } from "../../pki/keys/keys.ts";
+import { splitKeyPair } from "../../pki/key-stores/pem-key-pair.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { certificateBlocks, encodeCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 
@@ -48,7 +49,7 @@ export const formatKeyPair = ({ certificatePem, keyPem }: KeyPair): string => ke
 
 /** Reads what `formatKeyPair` wrote. Throws PkiError. */
 export function parseKeyPair(text: string): KeyPair {
-  const certificateAt = text.indexOf("-----BEGIN CERTIFICATE-----");
-  if (certificateAt <= 0) throw new PkiError("the file does not hold a key and then its certificate");
-  return keyPair({ keyPem: text.slice(0, certificateAt), certificatePem: text.slice(certificateAt) });
+  const pair = splitKeyPair(text);
+  if (pair === undefined) throw new PkiError("the file does not hold a key and then its certificate");
+  return keyPair({ certificatePem: pair.certificate, keyPem: pair.key });
 }

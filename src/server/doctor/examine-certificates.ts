@@ -8,7 +8,7 @@ import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { fileFailureReason, unreadableFileReason } from "../../machinery/files/unusable-file.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
-import { splitKeyPair } from "../tls/load-or-issue-certificate.ts";
+import { splitKeyPair } from "../../pki/key-stores/pem-key-pair.ts";
 import { certificatesInFile } from "./certificates-in-file.ts";
 import { bad, good, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";

@@ -1,14 +1,12 @@
 import { issueOwnCertificate } from "../../features/certificates/authorities/issue-own-certificate.ts";
-import type {
-  Identity,
-  OwnCertificateOptions,
-  PemKeyPair,
-} from "../../features/certificates/authorities/issue-own-certificate.ts";
+import type { Identity, OwnCertificateOptions } from "../../features/certificates/authorities/issue-own-certificate.ts";
 import { writePrivateFile } from "../../machinery/files/atomic-file.ts";
 import { readPrivateFile } from "../../machinery/files/private-file.ts";
 import type { CertificateAuthority } from "../../pki/certificates/certificate-authority.ts";
 import type { Certificate } from "../../pki/certificates/certificate.ts";
 import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
+import { splitKeyPair } from "../../pki/key-stores/pem-key-pair.ts";
+import type { PemKeyPair } from "../../pki/key-stores/pem-key-pair.ts";
 
 interface LoadOrIssueOptions extends OwnCertificateOptions {
   /** One file for the key and the certificate, so that they always match. */
@@ -45,13 +43,6 @@ export function loadOrIssueCertificate(
 /** The certificate itself, without the rest of its chain. Empty when there is none. */
 export const leafOf = (certificatePem: string): readonly Certificate[] =>
   parseCertificatesPem(certificatePem).slice(0, 1);
-
-/** Splits a file with a private key followed by certificates. */
-export function splitKeyPair(pem: string): PemKeyPair | undefined {
-  const certificateAt = pem.indexOf("-----BEGIN CERTIFICATE-----");
-  if (certificateAt <= 0) return undefined;
-  return { key: pem.slice(0, certificateAt), certificate: pem.slice(certificateAt) };
-}
 
 /** Compare name and key: another CA may have the same name. */
 const isIssuedBy = (

@@ -1,11 +1,9 @@
 import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import type {
-  OwnCertificateOptions,
-  PemKeyPair,
-} from "../../features/certificates/authorities/issue-own-certificate.ts";
+import type { OwnCertificateOptions } from "../../features/certificates/authorities/issue-own-certificate.ts";
 import type { Certificate } from "../../pki/certificates/certificate.ts";
+import type { PemKeyPair } from "../../pki/key-stores/pem-key-pair.ts";
 import { loadOrIssueCertificate } from "./load-or-issue-certificate.ts";
 
 const lifetimeMilliseconds = 365 * 24 * 3_600_000;

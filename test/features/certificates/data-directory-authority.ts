@@ -5,7 +5,7 @@ import type {
   AuthorityInFilesOptions,
 } from "../../../src/features/certificates/authorities/authority-in-files.ts";
 import { issueOwnCertificate } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
-import type { PemKeyPair } from "../../../src/features/certificates/authorities/issue-own-certificate.ts";
+import type { PemKeyPair } from "../../../src/pki/key-stores/pem-key-pair.ts";
 import type { CertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
 import { noSubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";
 import type { SubjectAltNames } from "../../../src/pki/names/subject-alt-names.ts";

@@ -3,16 +3,11 @@ import { signCertificate } from "../../../pki/certificates/certificate-authority
 import type { CertificateAuthority } from "../../../pki/certificates/certificate-authority.ts";
 import type { CertificateTemplate } from "../../../pki/certificates/certificate-template.ts";
 import { encodePrivateKeyPem, generatePrivateKey, publicKeyInfoOf } from "../../../pki/keys/keys.ts";
+import type { PemKeyPair } from "../../../pki/key-stores/pem-key-pair.ts";
 import { encodePem } from "../../../pki/pem.ts";
 import { certificateUrls } from "../status/addresses.ts";
 import type { RevocationSettings } from "../settings.ts";
 import { backdateMilliseconds } from "../backdate.ts";
-
-/** A certificate with its private key, both PEM. */
-export interface PemKeyPair {
-  readonly certificate: string;
-  readonly key: string;
-}
 
 export type Identity = Pick<CertificateTemplate, "subject" | "extendedKeyUsages" | "subjectAltNames">;
 

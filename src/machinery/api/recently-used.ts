@@ -24,6 +24,11 @@ export class RecentlyUsed<T extends object | string> {
     this.#onDropped = onDropped;
   }
 
+  /** All values, without using them. */
+  values(): IterableIterator<T> {
+    return this.#values.values();
+  }
+
   get(key: string): T | undefined {
     const value = this.#values.get(key);
     if (value === undefined) return undefined;

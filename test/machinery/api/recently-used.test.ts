@@ -42,6 +42,15 @@ describe("a memory of recently used values", () => {
     assert.equal(keysIn(kept, "abcde"), "bcde");
   });
 
+  it("shows its values without using them", () => {
+    const values = new RecentlyUsed<string>({ maximumEntries: 2 });
+    values.set("a", "first");
+    values.set("b", "second");
+    assert.deepEqual([...values.values()], ["first", "second"]);
+    values.set("c", "third");
+    assert.deepEqual([...values.values()], ["second", "third"]);
+  });
+
   it("tells which values it drops for its limits, and not which are replaced or deleted", () => {
     const dropped: string[] = [];
     const values = new RecentlyUsed<string>({ maximumEntries: 2, onDropped: (value) => void dropped.push(value) });

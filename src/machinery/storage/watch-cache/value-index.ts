@@ -1,3 +1,4 @@
+import { RecentlyUsed } from "../../api/recently-used.ts";
 import { LongWork } from "../../scheduling/long-work.ts";
 import { SortedMap } from "../sorted-map.ts";
 import type { Cached } from "./sorted-objects.ts";
@@ -147,9 +148,8 @@ interface ValueIndexesOptions<T, E> extends Pick<ValueIndexOptions<T, E>, "entry
 /** The indexes of a cache, for the few fields by which objects were last looked up. */
 export class ValueIndexes<T extends Cached, E> {
   readonly #options: ValueIndexesOptions<T, E>;
-  /** By field. The index that was used last is the last one. */
-  readonly #indexes = new Map<string, ValueIndex<T, E>>();
-  readonly #askedOnce = new Set<string>();
+  #indexes = newIndexes<T, E>();
+  readonly #askedOnce = new RecentlyUsed<string>({ maximumEntries: maximumRemembered });
 
   constructor(options: ValueIndexesOptions<T, E>) {
     this.#options = options;
@@ -166,8 +166,9 @@ export class ValueIndexes<T extends Cached, E> {
    */
   prepare({ field, valueOf }: Lookup<T>): Promise<void> | undefined {
     const known = this.#indexes.get(field);
+    if (known?.isOutdated === false) return known.filled;
     this.#indexes.delete(field);
-    const index = known === undefined || known.isOutdated ? this.#made(field, valueOf) : known;
+    const index = this.#made(field, valueOf);
     if (index === undefined) return undefined;
     this.#indexes.set(field, index);
     return index.filled;
@@ -179,28 +180,19 @@ export class ValueIndexes<T extends Cached, E> {
 
   clear(): void {
     for (const index of this.#indexes.values()) index.drop();
-    this.#indexes.clear();
+    this.#indexes = newIndexes();
   }
 
   #made(field: string, valueOf: Lookup<T>["valueOf"]): ValueIndex<T, E> | undefined {
     if (this.#options.size() < fewestObjects) return undefined;
-    if (!this.#askedOnce.delete(field)) {
-      this.#askedOnce.add(field);
-      dropOldest(this.#askedOnce, maximumRemembered);
+    if (this.#askedOnce.get(field) === undefined) {
+      this.#askedOnce.set(field, field);
       return undefined;
     }
-    if (this.#indexes.size >= maximumIndexes) {
-      const [oldest] = this.#indexes;
-      if (oldest !== undefined) {
-        oldest[1].drop();
-        this.#indexes.delete(oldest[0]);
-      }
-    }
+    this.#askedOnce.delete(field);
     return new ValueIndex({ objects: this.#options.objects(), entryOf: this.#options.entryOf, valueOf });
   }
 }
 
-function dropOldest(fields: Set<string>, maximum: number): void {
-  const [oldest] = fields;
-  if (oldest !== undefined && fields.size > maximum) fields.delete(oldest);
-}
+const newIndexes = <T extends Cached, E>(): RecentlyUsed<ValueIndex<T, E>> =>
+  new RecentlyUsed({ maximumEntries: maximumIndexes, onDropped: (index) => index.drop() });

@@ -8,7 +8,7 @@ import { keyAfter, prefixEnd } from "./key-range.ts";
 
 const firstRetryMilliseconds = 50;
 const lastRetryMilliseconds = 5_000;
-const maximumLoads = 10;
+const maximumAttempts = 10;
 /** How long callers wait for a revision while no change arrives. An election of etcd's leader takes less. */
 const stallMilliseconds = 10_000;
 
@@ -181,7 +181,7 @@ export class FeedFollower {
 
   /** Loads every member at one revision, from which the watch then continues. Returns the latest revision. */
   async #load(): Promise<number> {
-    for (let loads = 1; ; loads++) {
+    for (let attempt = 1; ; attempt++) {
       const latestRevision = await this.#store.latestRevision();
       const compactedRevision = await this.#store.compactedRevision();
       // No replay at a later load: clients list again after it, and the same changes might end the next watch as they ended the last one.
@@ -208,7 +208,7 @@ export class FeedFollower {
         this.#advance(revision);
         return latestRevision;
       } catch (error) {
-        if (!(error instanceof RevisionCompacted) || loads === maximumLoads) throw error;
+        if (!(error instanceof RevisionCompacted) || attempt === maximumAttempts) throw error;
       }
     }
   }

@@ -66,7 +66,7 @@ export class Http1Exchange extends Exchange {
     return true;
   }
 
-  protected override sendWhole({ status, headers, body: _body }: HttpResponse, body: Buffer | string): void {
+  protected override sendWhole({ status, headers }: HttpResponse, body: Buffer | string): void {
     const response = this.#response;
     this.#body?.drop();
     if (response.destroyed) return;

@@ -129,7 +129,7 @@ export class AppendedFile {
       this.#move();
       size = 0;
     }
-    const isContinued = size > 0 && (links === undefined || this.#continues(size));
+    const isContinued = size > 0 && this.#continues(size);
     if (size > 0 && !isContinued) {
       // The file has lines without links of this kind, but linked lines must begin in a file of their own.
       this.#move();

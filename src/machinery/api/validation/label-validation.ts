@@ -76,13 +76,11 @@ export function validateLabels(labels: Readonly<Record<string, string>> | undefi
  * Like labels, except: the case of keys does not matter, any value is allowed, and all annotations together are limited
  * to 256 KiB.
  */
-export function validateAnnotations(
-  annotations: Readonly<Record<string, string>> | undefined,
-  field: string,
-): FieldError[] {
+export function validateAnnotations(annotations: Readonly<Record<string, string>>): FieldError[] {
+  const field = "metadata.annotations";
   const faults: FieldError[] = [];
   let size = 0;
-  for (const [key, value] of Object.entries(annotations ?? {})) {
+  for (const [key, value] of Object.entries(annotations)) {
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
     faults.push(...invalidValues(field, { value: key, details: qualifiedNameFaults(key.toLowerCase()) }));
   }

@@ -71,7 +71,7 @@ const none: readonly FieldError[] = [];
 function validateLists({ labels, annotations, ownerReferences, finalizers, managedFields }: ObjectMeta): ListFaults {
   return {
     labels: labels === undefined ? none : validateLabels(labels, "metadata.labels"),
-    annotations: annotations === undefined ? none : validateAnnotations(annotations, "metadata.annotations"),
+    annotations: annotations === undefined ? none : validateAnnotations(annotations),
     ownerReferences: ownerReferences === undefined ? none : validateOwnerReferences(ownerReferences),
     finalizers: finalizers === undefined ? none : validateFinalizers(finalizers),
     managedFields: managedFields === undefined ? none : validateManagedFields(managedFields),

@@ -1,7 +1,10 @@
 import type { KeyObject } from "node:crypto";
-import { maySignCertificates, parseCertificate, type Certificate } from "./certificate.ts";
-import { encodeTbsCertificate, type CertificateTemplate } from "./certificate-template.ts";
-import { encodeDistinguishedName, type DistinguishedNameParts } from "../names/distinguished-name.ts";
+import { maySignCertificates, parseCertificate } from "./certificate.ts";
+import type { Certificate } from "./certificate.ts";
+import { encodeTbsCertificate } from "./certificate-template.ts";
+import type { CertificateTemplate } from "./certificate-template.ts";
+import { encodeDistinguishedName } from "../names/distinguished-name.ts";
+import type { DistinguishedNameParts } from "../names/distinguished-name.ts";
 import { keyIdentifier, parsePrivateKeyPem, publicKeyInfoOf } from "../keys/keys.ts";
 import { PkiError } from "../pki-error.ts";
 import { signatureSchemeFor } from "../keys/sign.ts";

@@ -1,7 +1,9 @@
-import { maySignCertificates, type Certificate } from "./certificate.ts";
+import { maySignCertificates } from "./certificate.ts";
+import type { Certificate } from "./certificate.ts";
 import { certificateSignature, checkSignature } from "../keys/check-signature.ts";
 import { nameConstraintFault } from "../names/name-constraints.ts";
-import { extendedKeyUsages, type ExtendedKeyUsageName } from "../der/object-identifiers.ts";
+import { extendedKeyUsages } from "../der/object-identifiers.ts";
+import type { ExtendedKeyUsageName } from "../der/object-identifiers.ts";
 import { orPkiError } from "../pki-error.ts";
 
 export interface ChainInput {

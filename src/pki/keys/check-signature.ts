@@ -2,7 +2,8 @@ import { constants, verify } from "node:crypto";
 import type { KeyObject, VerifyKeyObjectInput } from "node:crypto";
 import type { Certificate } from "../certificates/certificate.ts";
 import { PkiError } from "../pki-error.ts";
-import { importPublicKey, type PublicKeyInfo } from "./public-key.ts";
+import { importPublicKey } from "./public-key.ts";
+import type { PublicKeyInfo } from "./public-key.ts";
 import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 
 export interface SignedData {

@@ -3,7 +3,8 @@ import type { KeyObject } from "node:crypto";
 import { decodePemBlocks, encodePem } from "../pem.ts";
 import type { PemBlock } from "../pem.ts";
 import { PkiError } from "../pki-error.ts";
-import { parsePublicKeyInfo, type PublicKeyInfo } from "./public-key.ts";
+import { parsePublicKeyInfo } from "./public-key.ts";
+import type { PublicKeyInfo } from "./public-key.ts";
 
 export type KeyType = "ECDSA P-256" | "ECDSA P-384" | "ECDSA P-521" | "RSA 2048" | "RSA 3072" | "RSA 4096" | "Ed25519";
 

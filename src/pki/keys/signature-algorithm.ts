@@ -1,4 +1,5 @@
-import { isNull, parseAlgorithmIdentifier, type AlgorithmIdentifier } from "../der/algorithm-identifier.ts";
+import { isNull, parseAlgorithmIdentifier } from "../der/algorithm-identifier.ts";
+import type { AlgorithmIdentifier } from "../der/algorithm-identifier.ts";
 import { contextTag, DerReader, tags } from "../der/der.ts";
 import { oids } from "../der/object-identifiers.ts";
 import { PkiError } from "../pki-error.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
+import { createServer, connect } from "node:net";
 import type { AddressInfo, LookupFunction } from "node:net";
-import { connect } from "node:net";
 import { once } from "node:events";
 import { test } from "node:test";
 import { messageOf } from "../../../src/machinery/api/thrown-error.ts";

@@ -6,11 +6,13 @@ import {
   createCertificateAuthority,
   loadCertificateAuthority,
   signCertificate,
-  type CertificateAuthority,
 } from "../../../src/pki/certificates/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
 import type { CertificateTemplate } from "../../../src/pki/certificates/certificate-template.ts";
-import { parseCertificate, type Certificate } from "../../../src/pki/certificates/certificate.ts";
-import { verifyChain, type ChainInput } from "../../../src/pki/certificates/certificate-chain.ts";
+import { parseCertificate } from "../../../src/pki/certificates/certificate.ts";
+import type { Certificate } from "../../../src/pki/certificates/certificate.ts";
+import { verifyChain } from "../../../src/pki/certificates/certificate-chain.ts";
+import type { ChainInput } from "../../../src/pki/certificates/certificate-chain.ts";
 import {
   encodeBitString,
   encodeElement,

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { createPublicKey, verify, X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { parseCertificate } from "../../../src/pki/certificates/certificate.ts";
-import { signCertificateWith } from "../../../src/pki/certificates/certificate-authority.ts";
-import { createCertificateAuthority } from "../../../src/pki/certificates/certificate-authority.ts";
+import {
+  signCertificateWith,
+  createCertificateAuthority,
+} from "../../../src/pki/certificates/certificate-authority.ts";
 import { generatePrivateKey, publicKeyInfoOf } from "../../../src/pki/keys/keys.ts";
 import { signatureSchemeFor } from "../../../src/pki/keys/sign.ts";
 import type { SigningKey } from "../../../src/pki/keys/signing-key.ts";

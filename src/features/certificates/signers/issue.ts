@@ -2,7 +2,8 @@ import { signCertificate, signCertificateWith } from "../../../pki/certificates/
 import type { CertificateAuthority, CertificateIssuer } from "../../../pki/certificates/certificate-authority.ts";
 import type { CertificateRequest } from "../../../pki/requests/certificate-request.ts";
 import type { CertificateTemplate } from "../../../pki/certificates/certificate-template.ts";
-import { parseCertificate, type Certificate } from "../../../pki/certificates/certificate.ts";
+import { parseCertificate } from "../../../pki/certificates/certificate.ts";
+import type { Certificate } from "../../../pki/certificates/certificate.ts";
 import { certificateSignature, checkSignature, checkSignatureInThreadPool } from "../../../pki/keys/check-signature.ts";
 import { encodeDistinguishedName } from "../../../pki/names/distinguished-name.ts";
 import { nameConstraintFault } from "../../../pki/names/name-constraints.ts";

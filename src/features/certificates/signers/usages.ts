@@ -1,5 +1,6 @@
 import type { ExtendedKeyUsageName } from "../../../pki/der/object-identifiers.ts";
-import { keyUsageNames, type KeyUsageName } from "../../../pki/certificates/certificate-extensions.ts";
+import { keyUsageNames } from "../../../pki/certificates/certificate-extensions.ts";
+import type { KeyUsageName } from "../../../pki/certificates/certificate-extensions.ts";
 
 /** The key usages in a certificate for the usages of a CertificateSigningRequest. */
 export interface CertificateUsages {

@@ -5,14 +5,13 @@ import { parseJsonObject } from "../../api/json/json-object.ts";
 import type { JsonObject } from "../../api/json/json-object.ts";
 import { writePrivateFile } from "../atomic-file.ts";
 import { setOwnership } from "../file-ownership.ts";
-import { isUnfinishedFile } from "../unfinished-files.ts";
+import { isUnfinishedFile, removeUnfinishedFiles } from "../unfinished-files.ts";
 import { openFileLock } from "../locks/file-lock.ts";
 import type { FileLock } from "../locks/file-lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import { removeFile } from "../remove-file.ts";
 import { fileFailureReason, UnusableFile, asUnusableFile } from "../unusable-file.ts";
 import { modeText } from "../mode-text.ts";
-import { removeUnfinishedFiles } from "../unfinished-files.ts";
 
 /** A folder that this process uses until it releases it. */
 export interface OwnedFolder {

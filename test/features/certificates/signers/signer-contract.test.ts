@@ -11,7 +11,8 @@ import { parseCertificate } from "../../../../src/pki/certificates/certificate.t
 import { verifyChain } from "../../../../src/pki/certificates/certificate-chain.ts";
 import { createCertificateRequestPem } from "../../../../src/pki/requests/create-certificate-request.ts";
 import { formatDistinguishedName } from "../../../../src/pki/names/distinguished-name.ts";
-import { generatePrivateKey, type KeyType } from "../../../../src/pki/keys/keys.ts";
+import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
+import type { KeyType } from "../../../../src/pki/keys/keys.ts";
 import { encodePem } from "../../../../src/pki/pem.ts";
 import { noSubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";
 import type { SubjectAltNames } from "../../../../src/pki/names/subject-alt-names.ts";

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -21,6 +24,33 @@ import { WatchFollower } from "./watch-follower.ts";
 const { configMaps, serviceAccounts, namespaces } = resourceReferences(namesFor("platform"));
 const namespace = "default";
 const configMap = (name: string): ApiObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+
+/** Begins a create, whose body does not come before `finish`. Resolves when a worker waits for the body. */
+async function beginCreate(
+  { url, caCertificates }: ServerProcess,
+  name: string,
+): Promise<{ finish(): Promise<number | string | undefined> }> {
+  const body = JSON.stringify(configMap(name));
+  const sent = request(`${url}/api/v1/namespaces/${namespace}/configmaps`, {
+    method: "POST",
+    ca: caCertificates,
+    agent: false,
+    headers: {
+      authorization: `Bearer ${adminToken}`,
+      "content-type": "application/json",
+      "content-length": body.length,
+      expect: "100-continue",
+    },
+  });
+  const answered = once(sent, "response").then(([answer]) => (answer as IncomingMessage).statusCode, String);
+  await once(sent, "continue");
+  return {
+    finish() {
+      sent.end(body);
+      return answered;
+    },
+  };
+}
 
 describe("a server of two worker processes", () => {
   const scratch = mkdtempSync(join(tmpdir(), "signet-workers-"));
@@ -170,8 +200,16 @@ describe("a server of two worker processes", () => {
     });
   });
 
-  it("stops in an orderly way", async () => {
-    assert.equal(await server.stop(), 0);
+  it("stops in an orderly way, and answers what still runs in workers that were told to stop before", async () => {
+    const old = server.workerIds();
+    const others = (): number[] => server.workerIds().filter((id) => !old.includes(id));
+    const create = await beginCreate(server, "slow");
+    for (const id of old) process.kill(id, "SIGTERM");
+    while (others().length < old.length) await delay(10);
+    const stopped = server.stop();
+    while (others().length > 0) await delay(10);
+    assert.equal(await create.finish(), 201);
+    assert.equal(await stopped, 0);
     assert.deepEqual(server.workerIds(), []);
   });
 });

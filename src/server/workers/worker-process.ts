@@ -22,7 +22,11 @@ export async function runWorkerProcess(config: ServerConfig, log: Logger): Promi
     .on("SIGHUP", () => {});
 
   let server: RunningServer | undefined;
+  let isStopping = false;
   const stop = async (graceMilliseconds: number): Promise<void> => {
+    // A worker that stops while the others serve is told again when all of them stop. Its running requests keep their time.
+    if (isStopping) return;
+    isStopping = true;
     // A worker that does not serve yet has nothing to stop.
     if (server === undefined) endProcess(0);
     const stopping = server;

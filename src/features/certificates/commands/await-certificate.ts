@@ -28,10 +28,10 @@ export async function awaitCertificate(
   const { timeoutMilliseconds } = connection;
   const requests = requestsOf(connection);
   const deadline = timeoutMilliseconds === 0 ? new AbortController().signal : AbortSignal.timeout(timeoutMilliseconds);
-  const progress = startProgress();
-  progress.show(`waiting for the certificate of ${name}`);
   let latest = await requests.get(name);
   const awaitedUid = uid ?? latest.metadata.uid;
+  const progress = startProgress();
+  progress.show(`waiting for the certificate of ${name}`);
   try {
     for (;;) {
       if (latest.metadata.uid !== awaitedUid) throw deleted(name);

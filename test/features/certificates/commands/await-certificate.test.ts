@@ -64,3 +64,18 @@ it("the wait for a certificate learns nothing from what a watch says of another 
   const { status } = await awaitCertificate({ client, names, timeoutMilliseconds: 60_000 }, { name: "ann" });
   assert.equal(status.certificate, "ann's");
 });
+
+it("a wait for a certificate that fails at its first read leaves no line on the terminal", async (context) => {
+  let shown = "";
+  context.mock.getter(process, "stderr", () => ({
+    isTTY: true,
+    columns: 80,
+    cursorTo: () => true,
+    clearLine: () => true,
+    write: (text: string) => (shown = text) === text,
+  }));
+  const refused = new Error("connection refused");
+  const client = new ApiClient({ send: () => Promise.reject(refused), close: () => {} });
+  await assert.rejects(awaitCertificate({ client, names, timeoutMilliseconds: 60_000 }, { name: "ann" }), refused);
+  assert.equal(shown, "");
+});

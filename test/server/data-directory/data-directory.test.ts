@@ -20,6 +20,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { parseKeyPair } from "../../../src/agent/certificates/key-pair.ts";
+import { encodePrivateKeyPem, generatePrivateKey } from "../../../src/pki/keys/keys.ts";
 import { signetProgram } from "../../../bench/processes/signet-program.ts";
 import { HostedSignet } from "../../cli/hosted-signet.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -181,6 +183,26 @@ describe("a data directory", () => {
       chmodSync(join(data, name), 0o600);
     }
     await serveOnce(data);
+  });
+
+  it("gets new certificates of its own in place of damaged ones", async () => {
+    await serveOnce(data);
+    const damages: readonly ((pem: string) => string)[] = [
+      (pem) => pem.replace(/(PRIVATE KEY-----\n.*\n)..../, "$1AAAA"),
+      (pem) => pem.replace(/(CERTIFICATE-----\n)..../, "$1AAAA"),
+      (pem) =>
+        encodePrivateKeyPem(generatePrivateKey("ECDSA P-256")) + pem.slice(pem.indexOf("-----BEGIN CERTIFICATE")),
+    ];
+    for (const name of ["serving.pem", "admin.pem"]) {
+      for (const damage of damages) {
+        const damaged = damage(readFileSync(join(data, name), "utf8"));
+        writeFileSync(join(data, name), damaged);
+        await serveOnce(data);
+        const made = readFileSync(join(data, name), "utf8");
+        assert.notEqual(made, damaged);
+        assert.doesNotThrow(() => parseKeyPair(made));
+      }
+    }
   });
 
   it("is cleaned of the files of interrupted writes, and of nothing else", async () => {

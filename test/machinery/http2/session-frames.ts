@@ -1,6 +1,6 @@
 import { flags, frameTypes } from "../../../src/machinery/http2/protocol.ts";
-import { FrameClient, headerBlock, requestFields } from "./frame-client.ts";
-import type { RawFrame } from "./frame-client.ts";
+import { headerBlock, requestFields } from "./frame-client.ts";
+import type { FrameClient, RawFrame } from "./frame-client.ts";
 
 export const never = (): void => undefined;
 

@@ -10,143 +10,17 @@ import {
   tooManyRequests,
   unauthorized,
 } from "../../../src/machinery/api/api-error.ts";
-import type { AuthorizationAttributes } from "../../../src/machinery/api/attributes.ts";
-import { openIdRoutes } from "../../../src/features/accounts/tokens/discovery-documents.ts";
 import type { HttpRequest, HttpResponse } from "../../../src/machinery/api/http-message.ts";
 import { startTransaction } from "../../../src/machinery/api/transaction.ts";
 import type { UserInfo } from "../../../src/machinery/api/user-info.ts";
 import { currentTrace, requestChannel } from "../../../src/machinery/tracing/request-trace.ts";
 import type { TracedRequest } from "../../../src/machinery/tracing/request-trace.ts";
-import { Registry } from "prom-client";
-import { createApiServer } from "../../../src/machinery/http/api-server.ts";
-import type { ApiServerOptions } from "../../../src/machinery/http/api-server.ts";
-import type { Definition } from "../../../src/machinery/http/served-resources.ts";
 import { compileDecoder } from "../../../src/machinery/schema/compile-decoder.ts";
 import { statusSchema } from "../../../src/machinery/schema/meta-schemas.ts";
 import { compileProtobuf } from "../../../src/machinery/schema/protobuf/protobuf.ts";
 import { decodeEnvelope } from "../../../src/machinery/schema/protobuf/protobuf-envelope.ts";
-import { object } from "../../../src/machinery/schema/schema.ts";
-import type { ObjectSchema } from "../../../src/machinery/schema/schema.ts";
-import type { ApiObject } from "../../../src/machinery/api/object-meta.ts";
-import { sampleApi } from "../schema/sample-api.ts";
 import { takeTurnForEachLook, turnsOfTest } from "../../turns-during.ts";
-
-const schema = object({
-  goType: "v1.Thing",
-  description: "A thing.",
-  fields: {},
-}) as unknown as ObjectSchema<ApiObject>;
-const stored = { schema, validateName: () => [], columns: [] };
-const definitions: Definition[] = [
-  {
-    ...stored,
-    group: "",
-    version: "v1",
-    kind: "ServiceAccount",
-    plural: "serviceaccounts",
-    shortNames: ["sa"],
-    scope: "Namespaced",
-    subresources: {
-      token: {
-        type: "create",
-        group: "authentication.platform.io",
-        version: "v1",
-        kind: "TokenRequest",
-        schema,
-      },
-    },
-  },
-  {
-    ...stored,
-    group: "",
-    version: "v1",
-    kind: "Namespace",
-    plural: "namespaces",
-    scope: "Cluster",
-  },
-  {
-    ...stored,
-    group: "certificates.platform.io",
-    version: "v1",
-    kind: "CertificateSigningRequest",
-    plural: "certificatesigningrequests",
-    scope: "Cluster",
-    subresources: { approval: { type: "update", prepareForUpdate: (next) => next } },
-  },
-  {
-    group: "authentication.platform.io",
-    version: "v1",
-    kind: "TokenReview",
-    plural: "tokenreviews",
-    scope: "Cluster",
-    schema,
-    create: () => Promise.reject(new Error("unused")),
-  },
-];
-
-const alice: UserInfo = { username: "alice", groups: ["system:authenticated"], extra: {} };
-
-interface Server {
-  send(line: string, headers?: Record<string, string>): Promise<HttpResponse>;
-  /** Sends a request with parts that differ from those of most. */
-  sendRequest(line: string, parts: Partial<HttpRequest>): Promise<HttpResponse>;
-  readonly logged: { readonly fields: object; readonly message: string }[];
-  readonly decided: AuthorizationAttributes[];
-}
-
-function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
-  const logged: Server["logged"] = [];
-  const decided: AuthorizationAttributes[] = [];
-  const document = (contentType: string) => ({ contentType, cacheControl: "public, max-age=3600", body: "{}" });
-  const { handler } = createApiServer({
-    definitions,
-    waitForFreshCache: () => undefined,
-    authenticate: () => alice,
-    refuseRevoked: () => {},
-    impersonate: (_request, { user }) => ({ user }),
-    withoutIdentity: (request) => request,
-    identityWarnings: () => [],
-    authorize: (attributes) => {
-      decided.push(attributes);
-      return { decision: "allow", reason: "" };
-    },
-    handleResource: ({ info }) => ({ status: 200, headers: {}, body: `${info.verb} ${info.resource}` }),
-    api: sampleApi,
-    pathRoutes: openIdRoutes(() => ({
-      configuration: document("application/json"),
-      keys: document("application/jwk-set+json"),
-    })),
-    healthChecks: [],
-    log: { error: (fields, message) => logged.push({ fields, message }) },
-    serverAddress: () => "127.0.0.1:6443",
-    openStreams: () => 0,
-    audit: undefined,
-    maximumReads: 400,
-    maximumWrites: 200,
-    maximumWatches: 100_000,
-    registry: new Registry(),
-    otherMetrics: undefined,
-    onAnswered: () => {},
-    onStreamStarted: () => () => {},
-    ...changes,
-  });
-  const sendRequest: Server["sendRequest"] = (line, parts) => {
-    const [method = "", target = ""] = line.split(" ");
-    const [path = "", query = ""] = target.split("?");
-    const request: HttpRequest = {
-      method,
-      path,
-      query,
-      headers: {},
-      connection: { remoteAddress: "127.0.0.1", peerCertificates: [] },
-      readBody: () => Promise.resolve(Buffer.alloc(0)),
-      signal: new AbortController().signal,
-      ...parts,
-    };
-    return handler(request);
-  };
-  return { send: (line, headers = {}) => sendRequest(line, { headers }), sendRequest, logged, decided };
-}
+import { alice, serverWith, parsed } from "./chain-under-test.ts";
 
 /** Starts a stream that nobody reads, and returns what ends it. */
 function endOf(body: HttpResponse["body"]): () => void {
@@ -154,8 +28,6 @@ function endOf(body: HttpResponse["body"]): () => void {
   return body.start({ write: () => {}, bufferedBytes: () => 0, end: () => {} });
 }
 
-const parsed = (response: HttpResponse): Record<string, unknown> =>
-  JSON.parse(String(response.body)) as Record<string, unknown>;
 const one = "/api/v1/namespaces/n/serviceaccounts/a";
 
 describe("the request chain", () => {
@@ -613,152 +485,5 @@ describe("the request chain", () => {
     assert.ok(text.includes(`apiserver_request_total{${labels},code="200"} 1`), text.slice(0, 300));
     assert.ok(text.includes(`apiserver_request_duration_seconds_count{${labels}} 1`));
     assert.doesNotMatch(text, /made-up|MADEUP/);
-  });
-});
-
-describe("the documents of the API", () => {
-  const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
-  it("list groups and resources with their verbs", async () => {
-    const { send } = serverWith();
-    const group = parsed(await send("GET /apis/certificates.platform.io"));
-    const version = { groupVersion: "certificates.platform.io/v1", version: "v1" };
-    assert.deepEqual(group, {
-      kind: "APIGroup",
-      apiVersion: "v1",
-      name: "certificates.platform.io",
-      versions: [version],
-      preferredVersion: version,
-    });
-    const reviews = parsed(await send("GET /apis/authentication.platform.io/v1/"));
-    assert.deepEqual(reviews["resources"], [
-      { name: "tokenreviews", singularName: "tokenreview", namespaced: false, kind: "TokenReview", verbs: ["create"] },
-    ]);
-    const core = parsed(await send("GET /api/v1"))["resources"] as { name: string; group?: string; verbs: string[] }[];
-    assert.deepEqual(
-      core.map(({ name }) => name),
-      ["namespaces", "serviceaccounts", "serviceaccounts/token"],
-    );
-    assert.equal(core[2]?.group, "authentication.platform.io");
-    assert.deepEqual(core[0]?.verbs, [
-      "create",
-      "delete",
-      "deletecollection",
-      "get",
-      "list",
-      "patch",
-      "update",
-      "watch",
-    ]);
-  });
-
-  it("are aggregated when any Accept clause asks for it, and answered 304 for a known ETag", async () => {
-    const { send } = serverWith();
-    const kind = async (accept: string): Promise<unknown> => parsed(await send("GET /api", { accept }))["kind"];
-    assert.equal(await kind(`application/json, ${aggregated}`), "APIGroupDiscoveryList");
-    for (const version of ["v9", "v2beta1"]) {
-      const other = aggregated.replace("v=v2", `v=${version}`);
-      assert.equal(await kind(`${other},application/json`), "APIVersions");
-      assert.equal((await send("GET /api", { accept: other })).status, 406);
-    }
-    const first = await send("GET /apis", { accept: aggregated });
-    assert.equal(first.headers["content-type"], aggregated);
-    const again = await send("GET /apis", { accept: aggregated, "if-none-match": String(first.headers["etag"]) });
-    assert.deepEqual([again.status, again.body], [304, ""]);
-  });
-
-  it("are refused in types that no route has", async () => {
-    const { send } = serverWith();
-    const message = async (path: string, accept: string): Promise<unknown> =>
-      parsed(await send(`GET ${path}`, { accept }))["message"];
-    assert.match(
-      String(await message("/openid/v1/jwks", "text/html")),
-      /^406: Not Acceptable\n\nAvailable representations: application\/jwk-set\+json, application\/json$/,
-    );
-    assert.match(String(await message("/api", "text/html")), /^406/);
-    assert.equal(
-      (await send("GET /openid/v1/jwks", { accept: "*/*" })).headers["content-type"],
-      "application/jwk-set+json",
-    );
-  });
-
-  it("show the version and every path", async () => {
-    const { send } = serverWith();
-    const answer = await send("GET /version");
-    assert.match(String(answer.body), /^\{\n {2}"major": "1",\n/, "indented for every client, as in Kubernetes");
-    const version = parsed(answer);
-    assert.equal(version["major"], "1");
-    assert.match(String(version["gitVersion"]), /^v1\.\d+\.0\+signet-0\.1\.0$/);
-    assert.deepEqual(
-      [version["emulationMinor"], Number(version["minCompatibilityMinor"]) + 1],
-      [version["minor"], Number(version["minor"])],
-    );
-    const paths = parsed(await send("GET /"))["paths"] as string[];
-    for (const path of ["/api", "/apis", "/healthz/ping", "/metrics", "/openapi/v3", "/version"])
-      assert.ok(paths.includes(path), path);
-  });
-
-  it("are at their own paths only", async () => {
-    const { send } = serverWith();
-    for (const path of ["/version", "/metrics", "/healthz", "/readyz", "/openapi/v2", "/index.html"]) {
-      for (const other of [`${path}x`, path.slice(0, -1), `${path}//`, `/${path}`]) {
-        assert.equal((await send(`GET ${other}`)).status, 404, other);
-      }
-    }
-  });
-
-  it("answer every method where upstream's handlers do not look at it", async () => {
-    const { send } = serverWith();
-    const group = "/apis/certificates.platform.io";
-    for (const path of ["/", "/apis", "/apis/", group, `${group}/`, "/openapi/v2", "/openapi/v3", "/metrics"])
-      for (const method of ["GET", "HEAD", "POST", "OPTIONS", "PATCH"])
-        assert.equal((await send(`${method} ${path}`)).status, 200, `${method} ${path}`);
-    for (const path of ["/openapi/v2/", "/openapi/v3/", "/metrics/"])
-      assert.equal((await send(`GET ${path}`)).status, 404, path);
-  });
-
-  it("are OpenAPI documents under hashes that can be cached forever", async () => {
-    const { send } = serverWith();
-    const index = parsed(await send("GET /openapi/v3"))["paths"] as Record<string, { serverRelativeURL: string }>;
-    const url = index["api/v1"]?.serverRelativeURL ?? "";
-    const document = await send(`GET ${url}`);
-    assert.equal(parsed(document)["openapi"], "3.0.0");
-    assert.match(String(document.headers["cache-control"]), /immutable/);
-    const stale = await send("GET /openapi/v3/api/v1?hash=OLD");
-    assert.deepEqual([stale.status, stale.headers["location"]], [301, url]);
-  });
-});
-
-describe("a health endpoint", () => {
-  const broken = { name: "store", endpoints: ["readyz"] as const, check: () => Promise.reject(new Error("disk full")) };
-
-  it("answers one word, or a line for each check when asked, for any method", async () => {
-    const { send } = serverWith({ healthChecks: [{ name: "log", check: () => undefined }] });
-    for (const line of [
-      "GET /healthz",
-      "POST /livez",
-      "DELETE /readyz/log",
-      "GET /livez/ping",
-      "GET /readyz?exclude=nope",
-    ]) {
-      const { status, body } = await send(line);
-      assert.deepEqual([status, body], [200, "ok"], line);
-    }
-    assert.equal((await send("GET /livez?verbose")).body, "[+]ping ok\n[+]log ok\nlivez check passed\n");
-    assert.equal(
-      (await send("GET /livez?verbose&exclude=log&exclude=x")).body,
-      '[+]ping ok\n[+]log excluded: ok\nwarn: some health checks cannot be excluded: no matches for "x"\nlivez check passed\n',
-    );
-    assert.equal((await send("GET /livez/nope")).status, 404);
-  });
-
-  it("shows which check failed, and only logs the reason", async () => {
-    const { send, logged } = serverWith({ healthChecks: [broken] });
-    const { status, body } = await send("GET /readyz");
-    assert.deepEqual([status, body], [500, "[+]ping ok\n[-]store failed: reason withheld\nreadyz check failed\n"]);
-    assert.equal((await send("GET /livez")).status, 200);
-    assert.equal((await send("GET /readyz?exclude=store")).status, 200);
-    assert.equal((await send("GET /readyz/store")).status, 500);
-    assert.equal(logged.length, 1);
   });
 });

@@ -67,6 +67,7 @@ export async function openServer(config: ServerConfig, { log, clock, opening, ..
   const authorities = await openServerAuthorities(config, {
     ...shared,
     ...keyStore,
+    stores,
     observer: observation.outsideKeys,
   });
   const policy = openApprovalPolicy(certificateSettings.approvalPolicyFile, followed);

@@ -1,6 +1,7 @@
 import type { Log } from "../machinery/logging/log.ts";
 import { openConfiguredAuthorities } from "../features/access/feature.ts";
 import type { ConfiguredAuthorities } from "../features/access/feature.ts";
+import { publishedClientTrust } from "../features/access/published-client-trust.ts";
 import { openDataDirectoryAuthorities } from "../features/certificates/authorities/data-directory-authorities.ts";
 import type { DataDirectoryAuthorities } from "../features/certificates/authorities/data-directory-authorities.ts";
 import { GeneratedAuthorities } from "../features/certificates/authorities/generated-authorities.ts";
@@ -11,6 +12,7 @@ import { openSignerConfiguration } from "../features/certificates/signers/signer
 import type { ConfiguredSigner } from "../features/certificates/signers/signer-configuration.ts";
 import type { FollowedFiles } from "../machinery/files/followed/followed-files.ts";
 import type { OutsideKeyObserver } from "../machinery/keys/outside-keys.ts";
+import type { Stores } from "../machinery/registry/stores.ts";
 import type { Store } from "../machinery/storage/store.ts";
 import type { Certificate } from "../pki/certificates/certificate.ts";
 import { checkReplicaFiles } from "./store/replica-identity.ts";
@@ -33,6 +35,8 @@ export interface ServerAuthorities {
 
 interface ServerAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "dataDirectory"> {
   readonly store: Store;
+  /** The copies in memory, which are loaded. */
+  readonly stores: Stores;
   readonly log: Log;
   readonly followed: FollowedFiles;
   readonly observer: OutsideKeyObserver;
@@ -41,7 +45,7 @@ interface ServerAuthoritiesOptions extends Omit<GeneratedAuthoritiesOptions, "da
 /** Opens the CAs. Rejects with UsageError for CAs that cannot be used, and for a replica whose CAs differ from the first replica's. */
 export async function openServerAuthorities(
   { dataDirectory, names, storage, access, controllers: { certificates: settings } }: ServerConfig,
-  { store, ...options }: ServerAuthoritiesOptions,
+  { store, stores, ...options }: ServerAuthoritiesOptions,
 ): Promise<ServerAuthorities> {
   const { sealingKey, clock, log, followed, observer } = options;
   const isReplica = storage.type === "etcd";
@@ -59,18 +63,26 @@ export async function openServerAuthorities(
     observer,
   });
   const configuredAuthorities = openConfiguredAuthorities(access, followed);
+  // Other replicas may trust other CAs for clients.
+  const trustOfReplicas = isReplica ? publishedClientTrust(stores, names) : () => [];
   const generated = new GeneratedAuthorities({ ...options, dataDirectory });
   const configuredSigners = openSignerConfiguration({
     file: settings.signerConfigurationFile,
     generated: isReplica
       ? { type: "refused", reason: "replicas do not share a data directory: set certificateFile and keyFile" }
       : { type: "allowed", authorities: generated },
-    clientAuthorities: () => [
-      ...own.administrator.current().anchors,
-      ...signing.clientAuthorities(),
-      ...configuredAuthorities.ofClients(),
-      ...configuredAuthorities.ofFrontProxies(),
-    ],
+    clientAuthorities() {
+      const ofReplicas = trustOfReplicas();
+      return (
+        ofReplicas && [
+          ...own.administrator.current().anchors,
+          ...signing.clientAuthorities(),
+          ...configuredAuthorities.ofClients(),
+          ...configuredAuthorities.ofFrontProxies(),
+          ...ofReplicas,
+        ]
+      );
+    },
     clock,
     followed,
     observer,

@@ -6,10 +6,10 @@ import type { Log } from "../../machinery/logging/log.ts";
 import { OutageReport } from "../../machinery/logging/outage-report.ts";
 import { periodically } from "../../machinery/scheduling/periodically.ts";
 import type { Certificate } from "../../pki/certificates/certificate.ts";
-import { parseCertificatesPem } from "../../pki/certificates/certificates-pem.ts";
 import { PkiError } from "../../pki/pki-error.ts";
 import { configMapResource } from "../core/index.ts";
 import { delegatedAuthenticationName, delegatedAuthenticationReader } from "./delegated-authentication-publisher.ts";
+import { publishedAuthorities } from "./published-client-trust.ts";
 
 const intervalMilliseconds = 10_000;
 
@@ -59,9 +59,9 @@ async function readClientTrust({
   const where = `the ConfigMap ${delegatedAuthenticationName} in ${namespace} says which CAs the server trusts for clients`;
   try {
     const { data = {} } = await client.resource(configMapResource(names), namespace).get(delegatedAuthenticationName);
-    const ofClients = parseCertificatesPem(data["client-ca-file"] ?? "");
-    if (ofClients.length === 0) return `${where}, but it has no certificate in client-ca-file`;
-    return [...ofClients, ...parseCertificatesPem(data["requestheader-client-ca-file"] ?? "")];
+    const { clients, proxies } = publishedAuthorities(data);
+    if (clients.length === 0) return `${where}, but it has no certificate in client-ca-file`;
+    return [...clients, ...proxies];
   } catch (error) {
     if (error instanceof PkiError) return `${where}, but it holds a certificate that cannot be read: ${error.message}`;
     if (!(error instanceof ApiError) || ![403, 404].includes(error.code)) throw error;

@@ -13,6 +13,9 @@ import type { MigrateOptions } from "../../../src/server/backup/migrate-storage.
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
 import { parseServerConfig } from "../../../src/server/settings/server-config.ts";
 import type { ServerConfig } from "../../../src/server/settings/server-config.ts";
+import { encodePrivateKeyPem } from "../../../src/pki/keys/keys.ts";
+import { encodePem } from "../../../src/pki/pem.ts";
+import { newAuthority } from "../../features/certificates/certificate-loop-scene.ts";
 import { skipsEtcd, startEtcd } from "../../machinery/storage/etcd/etcd-process.ts";
 import type { EtcdCluster } from "../../machinery/storage/etcd/etcd-process.ts";
 import { startTestServer } from "../../test-server.ts";
@@ -187,6 +190,40 @@ describe("two replicas on one etcd", { skip: skipsEtcd || (skipsEtcdctl ?? false
       assert.deepEqual([await isRefused(writer), await isRefused(reader)], [false, false]);
       await writer.send(`${policies}/names`, { method: "DELETE" });
     }
+  });
+
+  it("are joined by no replica with a signer for client certificates whose CA another of them trusts for clients", async () => {
+    const authority = newAuthority("clients");
+    const certificateFile = join(folder, "clients.crt");
+    writeFileSync(certificateFile, encodePem("CERTIFICATE", authority.certificate.der));
+    writeFileSync(join(folder, "clients.key"), encodePrivateKeyPem(authority.privateKey), { mode: 0o600 });
+    const signers = join(folder, "signers.yaml");
+    writeFileSync(
+      signers,
+      `apiVersion: signet.platform.io/v1
+kind: SignerConfiguration
+signers:
+  - name: example.com/clients
+    certificateAuthority: { certificateFile: clients.crt, keyFile: clients.key }
+    dnsNames: ["*.example.com"]
+    usages: [client auth]
+`,
+    );
+    const isShared = (file: string): boolean => !/\.lock$|owner\.json|admin\./.test(file);
+    cpSync(dataOf("first"), dataOf("third"), { recursive: true, filter: isShared });
+    const joining = (more: Record<string, string>): Promise<TestServer> =>
+      startTestServer({
+        storage: "lmdb",
+        dataDirectory: dataOf("third"),
+        settings: { ...settingsOf("first"), ...more },
+      });
+    const signing = await joining({ "signer-config": signers });
+    await signing.stop();
+    const trusting = await joining({ "client-ca-file": certificateFile });
+    await trusting.stop();
+    await assert.rejects(joining({ "signer-config": signers }), {
+      message: /signers\[0\]\.certificateAuthority: the API server trusts this CA for client certificates/,
+    });
   });
 
   it("go back to a store of one server, which has their Secrets, encrypted", async () => {

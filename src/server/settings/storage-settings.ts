@@ -80,7 +80,12 @@ export const isOpenToTheNetwork = (server: string): boolean =>
 function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly allowsPlaintext: boolean }): string[] {
   const servers = given.map((server) => {
     const url = URL.canParse(server) ? new URL(server) : undefined;
-    if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.pathname !== "/" || url.port === "") {
+    if (
+      url === undefined ||
+      !["http:", "https:"].includes(url.protocol) ||
+      url.pathname !== "/" ||
+      !namesPort(server)
+    ) {
       const shown = JSON.stringify(withoutUrlPasswords(server));
       throw new UsageError(`--etcd-servers: ${shown} must be http://host:port or https://host:port`);
     }
@@ -98,6 +103,9 @@ function etcdServers(given: readonly string[], { allowsPlaintext }: { readonly a
   }
   return servers;
 }
+
+/** Whether a URL names a port: also the one of its scheme, which `URL` leaves out. */
+const namesPort = (url: string): boolean => new URL(url).port !== "" || /:\d+\/?$/.test(url);
 
 function etcdPrefix(given: string): string {
   const prefix = given.replace(/\/+$/, "");

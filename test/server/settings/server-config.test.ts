@@ -91,6 +91,15 @@ describe("each flag of signet serve", () => {
     }
   });
 
+  it("that names members of etcd takes URLs with a port, also with the usual one of their scheme", () => {
+    const serversOf = (url: string) =>
+      parseServerConfig({ commandLine: { "etcd-servers": url }, file: {} }).storage as { servers?: string[] };
+    for (const url of ["https://etcd.test:443", "http://127.0.0.1:80/", "https://[fd00::1]:2379"])
+      assert.equal(serversOf(url).servers?.length, 1, url);
+    for (const url of ["https://etcd.test", "etcd.test:2379", "https://etcd.test:2379/v3", "ftp://etcd.test:2379"])
+      assert.throws(() => serversOf(url), /^UsageError: --etcd-servers: ".*" must be http:\/\/host:port or https/, url);
+  });
+
   it("that names revocation information takes only a plain URL, because certificates contain it", () => {
     const revocationOf = (url: string) =>
       parseServerConfig({ commandLine: { "revocation-url": url }, file: {} }).controllers.certificates.revocation?.url;

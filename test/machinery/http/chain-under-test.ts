@@ -79,7 +79,7 @@ interface Server {
 export function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
   const logged: Server["logged"] = [];
   const decided: AuthorizationAttributes[] = [];
-  const document = (contentType: string) => ({ contentType, cacheControl: "public, max-age=3600", body: "{}" });
+  const document = { cacheControl: "public, max-age=3600", body: "{}" };
   const { handler } = createApiServer({
     definitions,
     waitForFreshCache: () => undefined,
@@ -94,10 +94,7 @@ export function serverWith(changes: Partial<ApiServerOptions> = {}): Server {
     },
     handleResource: ({ info }) => ({ status: 200, headers: {}, body: `${info.verb} ${info.resource}` }),
     api: sampleApi,
-    pathRoutes: openIdRoutes(() => ({
-      configuration: document("application/json"),
-      keys: document("application/jwk-set+json"),
-    })),
+    pathRoutes: openIdRoutes(() => ({ configuration: document, keys: document })),
     healthChecks: [],
     log: { error: (fields, message) => logged.push({ fields, message }) },
     serverAddress: () => "127.0.0.1:6443",

@@ -4,7 +4,6 @@ import type { PathRoute, PathRoutes } from "../../../machinery/http/routes/path-
 
 /** A document that relying parties read. */
 interface DiscoveryDocument {
-  readonly contentType: string;
   /** The value of `cache-control`. A new key must be published at least this long before it signs a token. */
   readonly cacheControl: string;
   readonly body: string;
@@ -38,7 +37,6 @@ export function discoveryDocuments({
   const algorithms = [...new Set(keys.map((key) => key.algorithm))].toSorted();
   return {
     configuration: {
-      contentType: "application/json",
       cacheControl,
       body: JSON.stringify({
         issuer,
@@ -49,7 +47,6 @@ export function discoveryDocuments({
       }),
     },
     keys: {
-      contentType: "application/jwk-set+json",
       cacheControl,
       body: JSON.stringify({ keys: keys.map((key) => key.jwk) }),
     },
@@ -61,7 +58,6 @@ export function discoveryDocuments({
  * while the server runs.
  */
 export function openIdRoutes(documents: () => DiscoveryDocuments): PathRoutes {
-  const { configuration, keys } = documents();
   const route = (contentTypes: readonly [string, ...string[]], document: () => DiscoveryDocument): PathRoute => ({
     methods: "get",
     produces: contentTypes,
@@ -73,8 +69,8 @@ export function openIdRoutes(documents: () => DiscoveryDocuments): PathRoutes {
     },
   });
   return new Map([
-    ["/.well-known/openid-configuration", route([configuration.contentType], () => documents().configuration)],
+    ["/.well-known/openid-configuration", route(["application/json"], () => documents().configuration)],
     // Many OpenID libraries accept only JSON. A key set is JSON, but upstream answers them with 406.
-    ["/openid/v1/jwks", route([keys.contentType, "application/json"], () => documents().keys)],
+    ["/openid/v1/jwks", route(["application/jwk-set+json", "application/json"], () => documents().keys)],
   ]);
 }

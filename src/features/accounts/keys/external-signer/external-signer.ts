@@ -61,9 +61,8 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
       "the external signer publishes other keys",
     ),
   );
-  /** The time of the last timeout, in milliseconds since the epoch. */
-  #timedOutAt = -Infinity;
-  #hasTimedOut = false;
+  /** When the signer did not answer in time, in milliseconds since the epoch. Undefined: it has answered since. */
+  #timedOutAt: number | undefined;
   #isProbing = false;
 
   private constructor(keys: SignerKeys, options: ExternalSignerOptions) {
@@ -129,23 +128,21 @@ export class ExternalSigner implements FollowedOperatorKeys, TokenSigner {
   }
 
   async #tryToSign(payload: object): Promise<string> {
-    const isPausing = this.#isProbing || millisecondsSince(this.#timedOutAt, this.#options.clock) < pauseMilliseconds;
-    if (this.#hasTimedOut && isPausing) throw notNow();
-    const isProbe = this.#hasTimedOut;
-    if (isProbe) this.#isProbing = true;
-    const { observer } = this.#options;
+    const { observer, clock } = this.#options;
+    const isProbe = this.#timedOutAt !== undefined;
+    if (this.#timedOutAt !== undefined) {
+      if (this.#isProbing || millisecondsSince(this.#timedOutAt, clock) < pauseMilliseconds) throw notNow();
+      this.#isProbing = true;
+    }
     try {
       const token = await this.#sign(encodePayload(payload));
       observer?.onSignerSigned("OK");
-      this.#hasTimedOut = false;
+      this.#timedOutAt = undefined;
       this.#signing.succeeded();
       return token;
     } catch (error) {
       observer?.onSignerSigned(error instanceof GrpcError ? grpcStatusName(error) : refusedAnswer);
-      if (error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded) {
-        this.#hasTimedOut = true;
-        this.#timedOutAt = this.#options.clock.now();
-      }
+      if (error instanceof GrpcError && error.code === grpcStatus.deadlineExceeded) this.#timedOutAt = clock.now();
       this.#signing.failed(error);
       throw notNow();
     } finally {

@@ -2,7 +2,8 @@ import type { ServerResponse } from "node:http";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../machinery/api/thrown-error.ts";
-import { jsonFields } from "../machinery/api/json/json-object.ts";
+import { parseJsonObject } from "../machinery/api/json/json-object.ts";
+import type { JsonObject } from "../machinery/api/json/json-object.ts";
 import { closeServer, createServer, request } from "../machinery/http/connections/http1/node-http.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
 import type { AgentStatus } from "./agent-status.ts";
@@ -86,19 +87,21 @@ function ask(
         answer.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
         answer.on("error", reject);
         answer.on("end", () => {
-          const body: unknown = JSON.parse(text);
-          if ((answer.statusCode ?? 500) < 300) resolve(body);
+          const body = parseJsonObject(text);
+          if (body === undefined) reject(unusableAgent("gives an answer that cannot be read"));
+          else if ((answer.statusCode ?? 500) < 300) resolve(body);
           else reject(new UnusableFile(refusalIn(body)));
         });
       },
     );
-    sent.on("timeout", () =>
-      sent.destroy(new UnusableFile("the agent does not answer; look at its log, or restart it")),
-    );
+    sent.on("timeout", () => sent.destroy(unusableAgent("does not answer")));
     sent.on("error", (error) => reject(askingFault(error, dataDirectory)));
     sent.end();
   });
 }
+
+const unusableAgent = (fault: string): UnusableFile =>
+  new UnusableFile(`the agent ${fault}; look at its log, or restart it`);
 
 function askingFault(error: Error, dataDirectory: string): Error {
   switch (errorCode(error)) {
@@ -121,7 +124,4 @@ const socketFailureReason = (error: unknown): string =>
     ? "the path is too long for a socket; name a shorter data directory"
     : fileFailureReason(error);
 
-function refusalIn(body: unknown): string {
-  const { message } = jsonFields(body);
-  return typeof message === "string" ? message : "the agent refused";
-}
+const refusalIn = ({ message }: JsonObject): string => (typeof message === "string" ? message : "the agent refused");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, rmSync, statSync } from "node:fs";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -76,6 +76,19 @@ test("the agent's control socket answers 404 to every target that is no command 
     answer.resume();
     assert.equal(answer.statusCode, 404, path);
   }
+});
+
+test("a command says what to do when what listens at the socket does not answer as an agent", async (context) => {
+  const directory = socketFolder();
+  const server = createServer((_request, response) => response.writeHead(408).end());
+  server.listen(join(directory, "agent.sock"));
+  await once(server, "listening");
+  context.after(() => {
+    server.close();
+    rmSync(directory, { recursive: true });
+  });
+  const message = "the agent gives an answer that cannot be read; look at its log, or restart it";
+  await assert.rejects(readAgentStatus(directory), { name: "UnusableFile", message });
 });
 
 test("a command understands the status of an agent that has run since before an upgrade", async (context) => {

@@ -40,8 +40,10 @@ export async function closeListener(
   context.isClosing = true;
   for (const session of sessions.keys()) session.close();
   for (const exchange of context.open) if (exchange.isStream) exchange.end();
-  // Closing the port resets connections that wait to be accepted. The next turn of the event loop accepts them first.
-  if (graceMilliseconds > 0) await nextTurn();
+  // Closing the port resets connections that wait to be accepted. A whole turn of the event loop accepts them first. The first wait may end
+  // before the event loop has looked for connections again.
+  await nextTurn();
+  await nextTurn();
   // Not the `close` of HTTP servers, which also closes idle connections.
   const closed = new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
   let cancelIdle = (): void => {};
@@ -53,7 +55,7 @@ export async function closeListener(
       if (!areBusy.has(endpoints) && !wereBusy.has(endpoints)) socket.destroy();
     }
     wereBusy = areBusy;
-    if (sockets.size > 0) endIdleLater();
+    endIdleLater();
   };
   const endIdleLater = (): void => {
     cancelIdle();

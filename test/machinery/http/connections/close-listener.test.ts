@@ -250,4 +250,17 @@ describe("the listener", () => {
     assert.match(String(await once(socket, "data")), /^HTTP\/1\.1 200 /);
     await closing;
   });
+
+  it("answers the request of a client whose connection it has not accepted yet when it closes", async () => {
+    const listener = newListener();
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const late = connectTcp(port, "127.0.0.1");
+    // Node.js connects in this tick. The kernel completes the connection, and the listener accepts it in the next turn.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    const socket = connectTls({ socket: late, rejectUnauthorized: false });
+    socket.write(keepAliveGet);
+    assert.match(String(await once(socket, "data")), /^HTTP\/1\.1 200 /);
+    await closing;
+  });
 });

@@ -212,6 +212,7 @@ describe("the listener", () => {
     await sendHttp1(port, { path: "/" }); // connections are accepted in their order
     const closing = listener.close({ graceMilliseconds: 1_000_000 });
     await turn();
+    await turn();
     time.pass(999);
     // With TLS 1.2 the server ends the handshake first.
     const socket = connectTls({ socket: late, rejectUnauthorized: false, maxVersion: "TLSv1.2" });
@@ -221,6 +222,27 @@ describe("the listener", () => {
     assert.equal(socket.readableEnded, false);
     time.pass(1);
     await Promise.all([closing, once(socket, "close")]);
+  });
+
+  it("gives a client whose handshake ended while it closes a second for its request", async () => {
+    const time = new ManualTime();
+    const listener = newListener({ schedule: time.schedule });
+    const port = await listener.listen({ host: "127.0.0.1", port: 0 });
+    const late = connectTcp(port, "127.0.0.1");
+    await once(late, "connect");
+    await sendHttp1(port, { path: "/" }); // connections are accepted in their order
+    const closing = listener.close({ graceMilliseconds: 1_000_000 });
+    await turn();
+    await turn();
+    time.pass(999);
+    const socket = connectTls({ socket: late, rejectUnauthorized: false, maxVersion: "TLSv1.2" });
+    await once(socket, "secureConnect");
+    time.pass(999);
+    await turn();
+    socket.write(keepAliveGet);
+    const isClosed = once(socket, "close").then(() => "closed");
+    assert.match(String(await Promise.race([once(socket, "data"), isClosed])), /^HTTP\/1\.1 200 /);
+    await closing;
   });
 
   it("refuses the requests of an HTTP/2 connection that finishes its handshake while the listener closes", async () => {

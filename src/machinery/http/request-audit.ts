@@ -60,9 +60,9 @@ const longestUri = 4096;
 /** The API's query parameters. */
 const knownParameters: ReadonlySet<string> = new Set(
   (
-    "allowWatchBookmarks continue dryRun fieldManager fieldSelector fieldValidation force gracePeriodSeconds " +
+    "allowWatchBookmarks continue dryRun exclude fieldManager fieldSelector fieldValidation force gracePeriodSeconds hash " +
     "ignoreStoreReadErrorWithClusterBreakingPotential includeObject labelSelector limit orphanDependents pretty " +
-    "propagationPolicy resourceVersion resourceVersionMatch sendInitialEvents timeout timeoutSeconds verbose watch"
+    "propagationPolicy resourceVersion resourceVersionMatch sendInitialEvents timeout timeoutSeconds uid verbose watch"
   ).split(" "),
 );
 

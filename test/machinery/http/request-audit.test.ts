@@ -19,6 +19,9 @@ describe("the path and query in the audit log", () => {
       "label%53elector=a%3Db",
       "%64ryRun=All&f%69eldSelector=metadata.name%3Da",
       "watch=1&%6Cimit=2",
+      "uid=a&resourceVersion=1&propagationPolicy=Orphan",
+      "verbose&exclude=store",
+      "hash=A0",
     ]) {
       assert.equal(recorded(query), `/api/v1/secrets?${query}`);
     }

@@ -25,6 +25,8 @@ export class Http1Connection {
   }
 
   async send(request: FuzzRequest): Promise<FuzzAnswer> {
+    // The server may have closed it while it was idle: no event would come any more.
+    if (this.#socket?.destroyed === true) this.#socket = undefined;
     const isFresh = this.#socket === undefined;
     const socket = (this.#socket ??= await this.#connect());
     const answer = await this.#exchange(socket, request);

@@ -24,6 +24,7 @@ import {
   yamlTexts,
 } from "./list-form.ts";
 import type { ListForm } from "./list-form.ts";
+import { GrowingBody } from "./growing-body.ts";
 import { isStoredText } from "./represent-object.ts";
 import type { StoredRepresentation } from "./represent-object.ts";
 
@@ -54,6 +55,8 @@ export function representList<T extends ApiObject>(
 /** A body in parts that are made one by one. */
 interface BodyParts {
   readonly parts: Iterable<string | Buffer>;
+  /** About how many parts there are. */
+  readonly count: number;
   /** Returns the bytes around the parts, once their length is known. Absent: nothing is around them. */
   readonly frame?: (bytes: number) => readonly [before: Buffer, after: Buffer];
 }
@@ -63,11 +66,12 @@ type RequestedForm<T extends ApiObject> = Pick<StoredRepresentation<T>, "registr
 function partsOf<T extends ApiObject>(list: ObjectList<T>, requested: RequestedForm<T>): BodyParts {
   const { registry, request, mediaType } = requested;
   const { format } = mediaType;
-  if (isStoredText(requested)) return { parts: storedParts(registry, list) };
+  const count = list.items.length + 1;
+  if (isStoredText(requested)) return { parts: storedParts(registry, list), count };
   const form = formOf(list, requested);
-  if (format === "yaml") return { parts: yamlTexts(form) };
-  if (format === "json") return { parts: isPretty(request, mediaType) ? prettyParts(form) : jsonParts(form) };
-  return { parts: messageParts(form), frame: (bytes) => [envelopeStart(form.head, bytes), envelopeEnd] };
+  if (format === "yaml") return { parts: yamlTexts(form), count };
+  if (format === "json") return { parts: isPretty(request, mediaType) ? prettyParts(form) : jsonParts(form), count };
+  return { parts: messageParts(form), count, frame: (bytes) => [envelopeStart(form.head, bytes), envelopeEnd] };
 }
 
 function formOf<T extends ApiObject>(
@@ -100,6 +104,10 @@ function joinedAtOnce({ parts, frame }: BodyParts): string | Buffer {
   return Buffer.concat([before, message, after]);
 }
 
+const noFrame = (): readonly [Buffer, Buffer] => [noBytes, noBytes];
+/** With this length, the bytes before a body are as many as they can be. */
+const largestBodyBytes = 2 ** 32;
+
 interface Reader {
   readonly user: UserInfo;
   readonly signal: AbortSignal;
@@ -126,33 +134,25 @@ async function queuedBody(parts: BodyParts, reader: Reader): Promise<Buffer> {
  * Makes the parts and joins them in several turns of the event loop, so that other requests are answered in between. Rejects when the
  * client has disconnected.
  */
-async function joinedInTurns({ parts, frame }: BodyParts, { user, signal }: Reader): Promise<Buffer> {
+async function joinedInTurns({ parts, count, frame = noFrame }: BodyParts, { user, signal }: Reader): Promise<Buffer> {
   const work = new LongWork(user);
-  const made: Buffer[] = [];
-  let length = 0;
+  const body = new GrowingBody({ work, headBytes: frame(largestBodyBytes)[0].length });
   let text = "";
-  const add = (part: Buffer): void => {
-    made.push(part);
-    length += part.length;
-  };
+  let madeCount = 0;
   for (const next of parts) {
-    if (typeof next !== "string") add(next);
+    madeCount += 1;
+    let growth: Promise<void> | undefined;
+    if (typeof next !== "string") growth = body.add(next, madeCount / count);
     else if ((text += next).length >= charactersAtOnce) {
-      add(Buffer.from(text));
+      growth = body.add(text, madeCount / count);
       text = "";
     }
+    if (growth !== undefined) await growth;
     const pause = work.pause();
     if (pause === undefined) continue;
     await pause;
     if (signal.aborted) throw requestCanceled();
   }
-  add(Buffer.from(text));
-  const [before, after] = frame?.(length) ?? [noBytes, noBytes];
-  const whole = Buffer.allocUnsafeSlow(before.length + length + after.length);
-  let at = 0;
-  await work.each([before, ...made, after], (part) => {
-    whole.set(part, at);
-    at += part.length;
-  });
-  return whole;
+  await body.add(text, 1);
+  return await body.finish(frame(body.length));
 }

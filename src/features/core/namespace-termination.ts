@@ -1,5 +1,6 @@
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import type { Namespace } from "./namespaces.ts";
+import { millisecondsSince } from "../../machinery/api/clock.ts";
 import type { Clock } from "../../machinery/api/clock.ts";
 import type { ApiObject } from "../../machinery/api/object-meta.ts";
 import type { ResourceType } from "../../machinery/api/resource-type.ts";
@@ -78,9 +79,10 @@ class NamespaceTermination {
     if (namespace?.metadata.deletionTimestamp === undefined) return "nothing to do: the namespace is not being deleted";
     if (!namespace.spec.finalizers?.includes(contentFinalizer))
       return "nothing to do: the namespace was emptied before";
-    const passed = this.#clock.now() - Date.parse(namespace.metadata.deletionTimestamp);
+    // Without the clock's steps: a namespace that was deleted while the clock was ahead must not wait until the clock is there again.
+    const passed = millisecondsSince(Date.parse(namespace.metadata.deletionTimestamp), this.#clock);
     if (passed < graceMilliseconds) {
-      this.#queue.addAfter(name, Math.min(graceMilliseconds - passed, graceMilliseconds));
+      this.#queue.addAfter(name, graceMilliseconds - passed);
       return "waits: a user who deletes the namespace may delete its objects too";
     }
     const progress = await this.#empty(name);

@@ -106,6 +106,13 @@ describe("a namespace that is deleted", { concurrency: 1 }, () => {
     await later("busy", isGone);
     assert.equal(await configMaps.find("needed"), undefined);
   });
+
+  it("is removed although the server's clock was an hour ahead when it was deleted", async () => {
+    await namespaces().create({ metadata: { name: "ahead" }, spec: {} });
+    time.setClock(-3_600_000);
+    await namespaces().delete("ahead");
+    await later("ahead", isGone);
+  });
 });
 
 it("a namespace whose objects do not go away is looked at every second at first, and then less often", () => {

@@ -1,6 +1,6 @@
 import { monotonicClock, systemClock, systemSchedule } from "../src/machinery/api/clock.ts";
 import type { Schedule } from "../src/machinery/api/clock.ts";
-import { platformNames } from "../src/machinery/api/names.ts";
+import { namesFor } from "../src/machinery/api/names.ts";
 import { ApiClient } from "../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../src/machinery/client/in-process-transport.ts";
 import type { Controller, SharedControllerContext } from "../src/machinery/loops/controller.ts";
@@ -20,11 +20,11 @@ export const atOnce: Schedule = (run) => {
   return () => clearImmediate(immediate);
 };
 
-/** What a loop gets from a server of the platform's profile, in real time and without a log, unless the test says otherwise. */
+/** What a loop gets from a server with default settings, in real time and without a log, unless the test says otherwise. */
 export const loopContext = (
   given: Pick<SharedControllerContext, "client"> & Partial<SharedControllerContext>,
 ): SharedControllerContext => ({
-  names: platformNames,
+  names: namesFor("platform", { hasUpstreamNames: true }),
   informers: new InformerSet(given.client),
   clock: systemClock,
   monotonic: monotonicClock,

@@ -204,6 +204,15 @@ describe("a node without a heartbeat", () => {
     assert.equal((await event("NodeReady")).message, "Node edge-1 status is now: NodeReady");
   });
 
+  it("loses the taints of a lost node in upstream's spelling too, when it is heard of", async () => {
+    const upstream = ["NoSchedule", "NoExecute"].map((effect) => ({ key: "node.kubernetes.io/unreachable", effect }));
+    const taints = [{ key: "own", effect: "NoSchedule" }, ...upstream];
+    const tainted = await server.client.resource(references.nodes).patch("edge-1", { body: { spec: { taints } } });
+    assert.equal(tainted.spec.taints?.length, 3);
+    await renew("2026-01-01T00:10:00.000000Z");
+    assert.deepEqual(taintsOf(await node((found) => taintsOf(found).length === 1)), ["own:NoSchedule"]);
+  });
+
   it("has an event that it is ready when its own status says so first", async () => {
     time.pass(51 * seconds);
     await node(isLost);

@@ -16,7 +16,8 @@ export function lostSince(names: Names, { spec }: Node): number | undefined {
 }
 
 const lostTaintKey = (names: Names): string => names.subdomainKey("node", "unreachable");
-const isLostTaint = (names: Names, { key }: Taint): boolean => key === lostTaintKey(names);
+/** In either spelling: a Node may come from another cluster, with its taints. */
+const isLostTaint = (names: Names, { key }: Taint): boolean => names.ownKey(key) === lostTaintKey(names);
 
 /** The taints of a node with those of a lost node (upstream: `node.kubernetes.io/unreachable`). */
 export const withLostTaints = (

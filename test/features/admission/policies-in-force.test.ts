@@ -34,7 +34,8 @@ describe("a policy in force", () => {
     const lines = readFileSync(auditFile, "utf8");
     rmSync(dirname(auditFile), { recursive: true });
     const annotations = [...lines.matchAll(/"annotated\/who":"[^"]*"/g)].map(([text]) => text);
-    assert.deepEqual(annotations, ['"annotated/who":"root writes"']);
+    const longest = `x${"\u{1f600}".repeat((10 * 1024) / 4 - 1)}`;
+    assert.deepEqual(annotations, ['"annotated/who":"root writes"', `"annotated/who":"${longest}"`]);
     assert.match(
       lines,
       /"validation.policy.admission.k8s.io\/validation_failure":"\[\{\\"message\\":\\"never\\",\\"policy\\":\\"soft\\"/,
@@ -148,7 +149,7 @@ describe("a policy in force", () => {
     assert.equal((await scene.send("DELETE", `${requests}/r`)).status, 200, "the rule is for subresources");
   });
 
-  it("writes its own annotations into the audit log, and refuses a write for which it can't, whatever its binding does", async () => {
+  it("writes its own annotations into the audit log, at most 10 KiB of each, and refuses a write for which it can't, whatever its binding does", async () => {
     const annotated = async (valueExpression: string, failurePolicy = "Fail"): Promise<number> => {
       const spec = {
         failurePolicy,
@@ -161,6 +162,10 @@ describe("a policy in force", () => {
       return answer.status;
     };
     assert.equal(await annotated("' ' + request.userInfo.username + ' writes '"), 201);
+    assert.equal(
+      await annotated(`'x${"\u{1f600}".repeat(1200)}'.replace('\u{1f600}', '${"\u{1f600}".repeat(3)}')`),
+      201,
+    );
     assert.equal(await annotated("null"), 201);
     assert.equal(await annotated("' '"), 201);
     assert.equal(await annotated("string(object.metadata.labels['none'])"), 422);

@@ -1,3 +1,4 @@
+import { StringDecoder } from "node:string_decoder";
 import { CostBudget, OverBudget } from "../../../machinery/expressions/cost-budget.ts";
 import { summaryOf } from "../../../machinery/expressions/metered-expression.ts";
 import type { Expression } from "../../../machinery/expressions/metered-expression.ts";
@@ -42,7 +43,7 @@ export type ErrorType = "no_error" | "invalid_error" | "out_of_budget";
 /** The most steps of a policy for one write and one param: a tenth of a second. */
 export const stepsOfPolicy = 1_000_000;
 const longestMessageBytes = 5 * 1024;
-const longestAnnotation = 10 * 1024;
+const longestAnnotationBytes = 10 * 1024;
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /**
@@ -89,7 +90,8 @@ export function evaluatePolicy(
     const value = evaluation.valueOf(expression);
     if (value instanceof EvaluationFault) failed(annotationFailures, { index: 0, fault: value });
     else if (typeof value === "string") {
-      if (value.trim() !== "") annotations[key] = value.trim().slice(0, longestAnnotation);
+      const text = value.trim();
+      if (text !== "") annotations[key] = cutToBytes(text, longestAnnotationBytes);
     } else if (value !== null) {
       const what = `valueExpression '${expression.source}' resulted in unsupported return type`;
       const fault = new EvaluationFault(`${what}. Return type must be either string or null.`, "invalid_error");
@@ -98,6 +100,10 @@ export function evaluatePolicy(
   }
   return result();
 }
+
+/** The start of a text that is at most so many bytes in UTF-8, without a letter that is cut in two. */
+const cutToBytes = (text: string, bytes: number): string =>
+  Buffer.byteLength(text) <= bytes ? text : new StringDecoder().write(Buffer.from(text).subarray(0, bytes));
 
 interface FailedExpression {
   readonly index: number;

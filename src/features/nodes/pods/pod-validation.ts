@@ -81,7 +81,9 @@ interface ContainerList {
 }
 
 function validateContainers(spec: Pod["spec"], { list, previous }: ContainerList): FieldError[] {
-  const seen = new Set<string>();
+  // Checked only for new Pods: one that an earlier version stored could not be changed any more.
+  const others = list === "initContainers" && previous === undefined ? (spec.containers ?? []) : [];
+  const seen = new Set(others.map(({ name }) => name));
   return (spec[list] ?? []).flatMap(({ name, image }, index) => {
     const field = `spec.${list}[${index}]`;
     const faults =

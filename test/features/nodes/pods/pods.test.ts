@@ -273,6 +273,18 @@ describe("a pod", () => {
     ]);
   });
 
+  it("needs init containers with other names than its containers; a stored Pod without them can still be changed", () => {
+    const initContainers = [{ name: "c", image: "i", resources: {} }];
+    const same = decode(pod({ initContainers })).value;
+    const fault = 'spec.initContainers[0].name: Duplicate value: "c"';
+    assert.deepEqual(faultsOfNew(definition, pod({ initContainers })), [fault]);
+    const previous = prepared(definition, same);
+    assert.deepEqual(
+      faultsOfChange(definition, { ...previous, spec: { ...previous.spec, activeDeadlineSeconds: 5 } }, previous),
+      [],
+    );
+  });
+
   it("can be selected by its addresses, which are empty there as upstream's are", () => {
     assert.equal(definition.selectableFields?.["status.podIPs"]?.(decode(pod({})).value), "");
   });

@@ -93,6 +93,6 @@ const upstreamsWords: readonly (readonly [RegExp, string])[] = [
  */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return "not a CEL expression";
-  const line = error.message.slice(0, longestMessage).split("\n", 1)[0] ?? "";
+  const line = error.message.slice(0, longestMessage).toWellFormed().split("\n", 1)[0] ?? "";
   return upstreamsWords.reduce((words, [theirs, upstreams]) => words.replace(theirs, upstreams), line);
 }

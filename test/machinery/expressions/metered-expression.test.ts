@@ -194,4 +194,13 @@ describe("the words of an error", () => {
       );
     });
   }
+
+  it("are cut, and not in the middle of a letter, when they quote a long value", () => {
+    for (const start of ["", "x"]) {
+      assert.throws(
+        () => run("object.map[object.key] == 1", { map: {}, key: start + "\u{1f600}".repeat(1000) }),
+        (error) => summaryOf(error).length <= 1024 && summaryOf(error).isWellFormed(),
+      );
+    }
+  });
 });

@@ -36,10 +36,13 @@ describe("a policy in force", () => {
     const annotations = [...lines.matchAll(/"annotated\/who":"[^"]*"/g)].map(([text]) => text);
     const longest = `x${"\u{1f600}".repeat((10 * 1024) / 4 - 1)}`;
     assert.deepEqual(annotations, ['"annotated/who":"root writes"', `"annotated/who":"${longest}"`]);
-    assert.match(
-      lines,
-      /"validation.policy.admission.k8s.io\/validation_failure":"\[\{\\"message\\":\\"never\\",\\"policy\\":\\"soft\\"/,
-    );
+    const failures = [
+      ...lines.matchAll(/"validation.policy.admission.k8s.io\/validation_failure":("(?:[^"\\]|\\.)*")/g),
+    ]
+      .map(([, text = ""]) => JSON.parse(JSON.parse(text) as string) as { message: string; policy: string }[])
+      .map((list) => list.map(({ policy, message }) => `${policy}: ${message.slice(0, 20)}`));
+    const many = Array.from({ length: 15 }, (_, index) => `many: ${index} ${"x".repeat(20)}`.slice(0, 26));
+    assert.deepEqual(failures, [["soft: never", "softer: never", "softer: failed expression: 1"], many]);
   });
 
   it("refuses writes with upstream's message, and lets others pass", async () => {
@@ -195,6 +198,8 @@ describe("a policy in force", () => {
       validations: [{ expression: "false", message: "never" }],
     };
     await scene.policy("soft", spec, { validationActions: ["Warn", "Audit"] });
+    const validations = [...spec.validations, { expression: "1 > 2" }];
+    await scene.policy("softer", { ...spec, validations }, { validationActions: ["Audit"] });
     const warned = await scene.send("POST", `${configMaps}?dryRun=All`, configMap("warned"));
     assert.equal(warned.status, 201);
     assert.deepEqual(warned.warnings, [
@@ -204,6 +209,16 @@ describe("a policy in force", () => {
       await scene.server.metricsText(),
       /apiserver_validating_admission_policy_check_total\{policy="soft",policy_binding="soft",error_type="no_error",enforcement_action="warn"\} 1/,
     );
+  });
+
+  it("annotates the audit event with at most 64 KiB of the failures", async () => {
+    const validations = Array.from({ length: 20 }, (_, index) => ({
+      expression: "false",
+      message: `${index} ${"x".repeat(4200)}`,
+    }));
+    const spec = { matchConstraints: matching(["configmaps"]), validations };
+    await scene.policy("many", spec, { validationActions: ["Audit"] });
+    assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("many"))).status, 201);
   });
 
   it("is not evaluated for reviews, policies and the server's own writes", async () => {

@@ -22,6 +22,7 @@ import { compileMatcher } from "./match-resources.ts";
 import type { Matcher, ServedAs } from "./match-resources.ts";
 import { WrittenObjects } from "./written-objects.ts";
 import { AccessChecks } from "./access-checks.ts";
+import { AuditedFailures } from "./audited-failures.ts";
 
 /** Receives the outcome of a validation. */
 export interface PolicyObserver {
@@ -70,6 +71,7 @@ interface EvaluationOptions {
   readonly matched: ServedAs;
   readonly params: ApiObject | null;
   readonly spendSteps: SpendSteps;
+  readonly audited: AuditedFailures;
 }
 
 interface Denial {
@@ -103,6 +105,7 @@ export class PolicyDecisions {
     const waiting = stores.waitForFreshCache();
     if (waiting !== undefined) await waiting;
     const written = new WrittenObjects({ names, stores, attributes, checks: new AccessChecks(authorize) });
+    const audited = new AuditedFailures(attributes.recorder);
     const denials: Denial[] = [];
     const work = new LongWork(attributes.user);
     let steps = 0;
@@ -113,7 +116,7 @@ export class PolicyDecisions {
     };
     for (const inForce of known.inForce()) {
       const policy = this.#readyPolicy(inForce.policy);
-      denials.push(...(await this.#decideOne(written, { policy, inForce, spendSteps })));
+      denials.push(...(await this.#decideOne(written, { policy, inForce, spendSteps, audited })));
     }
     const [first] = denials;
     if (first !== undefined) throw refusal(attributes, first);
@@ -125,7 +128,8 @@ export class PolicyDecisions {
       policy,
       inForce,
       spendSteps,
-    }: { readonly policy: ReadyPolicy; readonly inForce: PolicyInForce; readonly spendSteps: SpendSteps },
+      audited,
+    }: Pick<EvaluationOptions, "policy" | "spendSteps" | "audited"> & { readonly inForce: PolicyInForce },
   ): Promise<readonly Denial[]> {
     const matched = policy.matches(written.write);
     if (matched === undefined) return [];
@@ -139,7 +143,7 @@ export class PolicyDecisions {
       const { paramRef } = binding.spec;
       try {
         for (const params of collectParams(source.registry, { paramRef, namespace })) {
-          const found = await this.#evaluate(written, { policy, binding, matched, params, spendSteps });
+          const found = await this.#evaluate(written, { policy, binding, matched, params, spendSteps, audited });
           denials.push(...found.denials);
           for (const [key, value] of Object.entries(found.annotations)) {
             annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
@@ -160,7 +164,7 @@ export class PolicyDecisions {
   /** Evaluates a policy with one of its params, and performs the binding's actions for each failure. */
   async #evaluate(
     written: WrittenObjects,
-    { policy, binding, matched, params, spendSteps }: EvaluationOptions,
+    { policy, binding, matched, params, spendSteps, audited }: EvaluationOptions,
   ): Promise<{ readonly denials: readonly Denial[]; readonly annotations: PolicyResult["annotations"] }> {
     const started = performance.now();
     const input = written.inputFor(matched, params);
@@ -173,7 +177,9 @@ export class PolicyDecisions {
     const checked = { policy: policy.name, binding: binding.name, seconds };
     for (const error of ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
     for (const { error } of annotationFailures) this.#options.observer.onChecked({ ...checked, error, action: "deny" });
-    const refusing = failures.filter((failure) => this.#enforce(failure, { policy, binding, written, seconds }));
+    const refusing = failures.filter((failure) =>
+      this.#enforce(failure, { policy, binding, written, audited, seconds }),
+    );
     const denials = [...refusing, ...annotationFailures].map((failure) => ({
       policy: policy.name,
       binding: binding.name,
@@ -189,10 +195,9 @@ export class PolicyDecisions {
       policy,
       binding,
       written,
+      audited,
       seconds,
-    }: {
-      readonly policy: ReadyPolicy;
-      readonly binding: ReadyBinding;
+    }: Pick<EvaluationOptions, "policy" | "binding" | "audited"> & {
       readonly written: WrittenObjects;
       readonly seconds: number;
     },
@@ -207,16 +212,13 @@ export class PolicyDecisions {
         recorder.warn(`Validation failed for ${who}: ${failure.message}`);
         this.#options.observer.onChecked({ ...checked, action: "warn" });
       } else {
-        const failures = [
-          {
-            message: failure.message,
-            policy: policy.name,
-            binding: binding.name,
-            expressionIndex: failure.index,
-            validationActions: actions,
-          },
-        ];
-        recorder.annotate?.({ "validation.policy.admission.k8s.io/validation_failure": JSON.stringify(failures) });
+        audited.add({
+          message: failure.message,
+          policy: policy.name,
+          binding: binding.name,
+          expressionIndex: failure.index,
+          validationActions: actions,
+        });
         this.#options.observer.onChecked({ ...checked, action: "audit" });
       }
     }

@@ -2,8 +2,8 @@ import type { LongWork } from "../../scheduling/long-work.ts";
 
 /** A body begins with room for so many bytes. */
 const firstBytes = 512 * 1024;
-/** So much may be taken on an estimate, which is too high when the first parts are longer than the others. Memory that is not used costs nothing. */
-const maximumEstimateBytes = 256 * 1024 * 1024;
+/** The estimate is too high when the first parts are longer than the others. */
+const maximumGrowth = 16;
 /** The other parts may be a little longer than the first. */
 const spare = 1.02;
 const copiedAtOnceBytes = 1024 * 1024;
@@ -48,8 +48,8 @@ export class GrowingBody {
   }
 
   async #grow(neededBytes: number, estimatedBytes: number): Promise<void> {
-    const doubled = 2 * this.#bytes.length;
-    const wanted = Math.max(doubled, Math.min(Math.ceil(estimatedBytes * spare), maximumEstimateBytes));
+    const { length } = this.#bytes;
+    const wanted = Math.min(Math.max(Math.ceil(estimatedBytes * spare), 2 * length), maximumGrowth * length);
     const grown = Buffer.allocUnsafeSlow(Math.max(neededBytes, wanted));
     for (let at = 0; at < this.#end; at += copiedAtOnceBytes) {
       this.#bytes.copy(grown, at, at, Math.min(at + copiedAtOnceBytes, this.#end));

@@ -10,6 +10,8 @@ import { parseServerConfig } from "../../../src/server/settings/server-config.ts
 import { backUp } from "../../../src/server/backup/back-up.ts";
 import { examineServer } from "../../../src/server/doctor/examine-server.ts";
 import { runEncryption } from "../../../src/server/encryption/encryption-programs.ts";
+import { platformNames } from "../../../src/machinery/api/names.ts";
+import { resourceReferences } from "../../resource-references.ts";
 import { damageWrite } from "../../machinery/storage/backends/damage-write.ts";
 import { startTestServer } from "../../test-server.ts";
 import type { TestServer } from "../../test-server.ts";
@@ -209,6 +211,25 @@ describe("a server whose store has a damaged page, and a command on that store",
     await finds(/store\.mdb is damaged \(page 0\); the last writes may be missing: make a backup of the rest/);
     assert.ok((await backUpNow()).objects > 40);
     write(number);
+  });
+
+  it("start, and write, where the last transaction failed because the disk did not write its meta data", async () => {
+    const file = readFileSync(store);
+    const newest = file.readBigUInt64LE(0x98) > file.readBigUInt64LE(0x1098) ? 0x98 : 0x1098;
+    // As LMDB does then: what the transaction wrote, with the number that was there before.
+    const before = Buffer.alloc(8);
+    before.writeBigUInt64LE(file.readBigUInt64LE(newest) - 2n);
+    const descriptor = openSync(store, "r+");
+    writeSync(descriptor, before, 0, 8, newest);
+    closeSync(descriptor);
+    const configMaps = (server: TestServer) =>
+      server.client.resource(resourceReferences(platformNames).configMaps, "default");
+    const server = await startTestServer({ storage: "lmdb", dataDirectory });
+    await configMaps(server).create({ metadata: { name: "later" } });
+    await server.stop();
+    const again = await startTestServer({ storage: "lmdb", dataDirectory });
+    assert.notEqual(await configMaps(again).find("later"), undefined);
+    await again.stop();
   });
 
   it("do not start, and the store can be backed up, where the page is of the list of free pages", async () => {

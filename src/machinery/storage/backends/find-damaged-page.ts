@@ -57,15 +57,31 @@ export function findDamagedPage(
     const lists: Leaf[] = [];
     pages.checkTree(freePages, { onLeaf: (leaf) => lists.push(leaf), hasNumbers: true });
     for (const list of lists) pages.checkFree(pages.valueOf(list), list.page);
+    const olderWrote = pages.transactionOf(older) ?? -1n;
     const isNewest =
       (pages.transactionOf(meta) ?? meta.transaction) === meta.transaction &&
-      (pages.transactionOf(older) ?? -1n) < meta.transaction;
+      (olderWrote < meta.transaction || isGivenUp({ meta, older, olderWrote }));
     return isNewest ? undefined : { page: 0, part: "last transaction", meta };
   } catch (error) {
     if (!(error instanceof DamagedPage)) throw error;
     return { page: error.page, part: error.isInUse ? "objects" : part, meta };
   }
 }
+
+interface LastTransactions {
+  readonly meta: Meta;
+  readonly older: Meta;
+  /** The transaction that wrote what the older meta data names. */
+  readonly olderWrote: bigint;
+}
+
+/**
+ * Whether the last transaction is one that failed. When the disk does not write the meta data of a transaction, LMDB writes them once more
+ * with the number that was there before (`mdb_env_write_meta`), so that nobody uses that transaction. One changed bit in the number of a
+ * transaction that did not fail could look the same. A disk that refuses one write is far more likely.
+ */
+const isGivenUp = ({ meta, older, olderWrote }: LastTransactions): boolean =>
+  older.transaction === meta.transaction - 1n && olderWrote === meta.transaction + 1n;
 
 export interface FoundPage {
   readonly page: number;

@@ -16,23 +16,14 @@ import { printable } from "../../machinery/command-line/output/printable.ts";
 import { nameWithoutKind } from "../../machinery/command-line/name-without-kind.ts";
 import { revocationsCommand } from "../revocation/index.ts";
 import { readTokenInput } from "./read-token-input.ts";
+import type { TokenRequest } from "./token-request-schema.ts";
 import type { TokenReview } from "./token-reviews.ts";
 import { revokeToken } from "./token-revoke-command.ts";
 import { serviceAccountResource } from "./resources.ts";
 
-interface TokenRequest extends ApiObject {
-  readonly spec: {
-    readonly audiences: readonly string[];
-    readonly expirationSeconds?: number;
-    readonly boundObjectRef?: {
-      readonly apiVersion: string;
-      readonly kind: string;
-      readonly name: string;
-      readonly uid?: string;
-    };
-  };
-  readonly status?: { readonly token: string; readonly expirationTimestamp: string };
-}
+/** A request for a token, without what the server fills in. Its answer has a status. */
+type SentTokenRequest = ApiObject &
+  Pick<Partial<TokenRequest>, "status"> & { readonly spec: Partial<TokenRequest["spec"]> };
 
 /** `signet token create|review|revoke|revocations`: issues, reviews and revokes service account tokens. */
 export const token = (): Command =>
@@ -93,18 +84,18 @@ const create = (): Command =>
   );
 
 interface IssuedToken {
-  readonly answer: TokenRequest;
+  readonly answer: SentTokenRequest;
   readonly token: string;
 }
 
 /** Requests a token for a service account of the connection's namespace. Throws UnreadableAnswer when the answer contains no token. */
 export async function requestToken(
   { client, names, namespace }: Pick<ServerConnection, "client" | "names" | "namespace">,
-  { account, spec }: { readonly account: string; readonly spec: TokenRequest["spec"] },
+  { account, spec }: { readonly account: string; readonly spec: SentTokenRequest["spec"] },
 ): Promise<IssuedToken> {
   const answer = await client
     .resource(serviceAccountResource(names), namespace)
-    .createSubresource<TokenRequest>(account, {
+    .createSubresource<SentTokenRequest>(account, {
       subresource: "token",
       object: { apiVersion: `${names.group("authentication")}/v1`, kind: "TokenRequest", metadata: {}, spec },
     });
@@ -113,7 +104,7 @@ export async function requestToken(
   return { answer, token: issued };
 }
 
-function tokenRequestSpec(flags: CreateFlags): TokenRequest["spec"] {
+function tokenRequestSpec(flags: CreateFlags): SentTokenRequest["spec"] {
   const { audience = [], duration, boundObjectKind: kind, boundObjectName: name, boundObjectUid: uid } = flags;
   if ((kind === undefined) !== (name === undefined)) {
     throw new UsageError("give --bound-object-kind and --bound-object-name together");
@@ -122,7 +113,7 @@ function tokenRequestSpec(flags: CreateFlags): TokenRequest["spec"] {
     throw new UsageError("--bound-object-uid: give --bound-object-kind and --bound-object-name too");
   }
   return {
-    audiences: audience,
+    audiences: [...audience],
     ...(duration !== undefined && { expirationSeconds: secondsOf(duration) }),
     ...(kind !== undefined &&
       name !== undefined && { boundObjectRef: { apiVersion: "v1", kind, name, ...(uid !== undefined && { uid }) } }),

@@ -46,9 +46,11 @@ export function openAuthorities({
   return (signerName) => bySigner.get(ownSignerName(names, signerName))?.();
 }
 
+const clientAuthenticating = wellKnownSigners.filter(({ isClientAuthenticating }) => isClientAuthenticating);
+
 /** The names of the signers whose certificates authenticate at the API server. */
 export const clientSigners = (names: Names): readonly string[] =>
-  wellKnownSigners.filter(({ isClientAuthenticating }) => isClientAuthenticating).map((signer) => signer.nameIn(names));
+  clientAuthenticating.map(({ nameIn }) => nameIn(names));
 
 const distinct = (certificates: readonly Certificate[]): Certificate[] =>
   certificates.filter((one, index) => certificates.findIndex(({ der }) => der.equals(one.der)) === index);
@@ -82,9 +84,10 @@ export function openSigningAuthorities(options: OpenSigningAuthoritiesOptions): 
   const authorities = openAuthorities({ ...options, fallback });
   const replaced = openReplacedAuthorities(options);
   const clientSignerNames = clientSigners(names);
-  const ownClientAuthorities = wellKnownSigners
-    .filter(({ isClientAuthenticating }) => isClientAuthenticating)
-    .map((signer) => ({ signerName: signer.nameIn(names), own: own[signer.shortName] }));
+  const ownClientAuthorities = clientAuthenticating.map(({ nameIn, shortName }) => ({
+    signerName: nameIn(names),
+    own: own[shortName],
+  }));
   /** A prepared CA is trusted before it signs here: another replica may be the first to sign with it. */
   const ownAnchors = (): readonly Certificate[] =>
     ownClientAuthorities.flatMap(({ signerName, own: followed }) => {

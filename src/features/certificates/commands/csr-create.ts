@@ -1,5 +1,4 @@
 import { rmSync } from "node:fs";
-import { isDeepStrictEqual } from "node:util";
 import { Command } from "commander";
 import type { KeyObject } from "node:crypto";
 import { ApiError } from "../../../machinery/api/api-error.ts";
@@ -105,13 +104,11 @@ const requestPem = (
 /** Whether the server surely stored nothing. After any other failure the request may exist, and its key is needed. */
 const isRefusal = (error: unknown): error is ApiError => error instanceof ApiError && error.code < 500;
 
-const isFor =
-  (privateKey: KeyObject) =>
-  ({ spec }: CertificateSigningRequest): boolean =>
-    isDeepStrictEqual(
-      parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64")).publicKey,
-      publicKeyInfoOf(privateKey),
-    );
+function isFor(privateKey: KeyObject): (request: CertificateSigningRequest) => boolean {
+  const { spki } = publicKeyInfoOf(privateKey);
+  return ({ spec }) =>
+    parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64")).publicKey.spki.equals(spki);
+}
 
 interface RequestKey {
   readonly privateKey: KeyObject;

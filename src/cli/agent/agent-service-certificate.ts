@@ -2,6 +2,7 @@ import type { Hook, ServiceCertificate } from "../../agent/agent-settings.ts";
 import type { Fields } from "../../machinery/command-line/settings/fields.ts";
 import { dnsNameFault } from "../../pki/names/dns-name.ts";
 import { normalIpAddress, parseIpAddress } from "../../pki/names/ip-address.ts";
+import { keyTypes } from "../../pki/keys/keys.ts";
 import type { KeyType } from "../../pki/keys/keys.ts";
 import { lifetimeFault, lifetimeSecondsOf } from "../../features/certificates/resources.ts";
 import { parseCertificateOutput } from "./agent-certificate-output.ts";
@@ -17,7 +18,6 @@ interface Surroundings {
 
 /** The node's own certificates have these names. */
 const reservedNames = new Set(["client", "serving"]);
-const keyTypes: readonly KeyType[] = ["ECDSA P-256", "ECDSA P-384", "RSA 2048", "RSA 3072", "RSA 4096", "Ed25519"];
 const defaultKeyType = "ECDSA P-256";
 const nameFields = ["commonName", "dnsNames", "ipAddresses", "emailAddresses", "uris"];
 const defaultUsages = ["digital signature", "server auth"];

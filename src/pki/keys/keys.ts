@@ -6,7 +6,17 @@ import { PkiError } from "../pki-error.ts";
 import { parsePublicKeyInfo } from "./public-key.ts";
 import type { PublicKeyInfo } from "./public-key.ts";
 
-export type KeyType = "ECDSA P-256" | "ECDSA P-384" | "ECDSA P-521" | "RSA 2048" | "RSA 3072" | "RSA 4096" | "Ed25519";
+/** The types of keys that can be generated. */
+export const keyTypes = [
+  "ECDSA P-256",
+  "ECDSA P-384",
+  "ECDSA P-521",
+  "Ed25519",
+  "RSA 2048",
+  "RSA 3072",
+  "RSA 4096",
+] as const;
+export type KeyType = (typeof keyTypes)[number];
 
 /** Generates a private key. RSA takes up to several seconds, in which the process does nothing else. */
 export function generatePrivateKey(type: KeyType): KeyObject {

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { parseYamlSettings } from "../../../src/machinery/command-line/settings/parse-yaml-settings.ts";
 import { parseAgentConfiguration } from "../../../src/cli/agent/agent-configuration.ts";
+import { keyTypes } from "../../../src/pki/keys/keys.ts";
 import { withUnknownFields } from "../../machinery/command-line/with-unknown-fields.ts";
 import { temporaryFolder } from "../../temporary-folder.ts";
 
@@ -194,6 +195,13 @@ test("each rule for a field of a configuration file is held", () => {
   refused(certificate('files: [{ pem: f, owner: "--help" }]'), '[0].files[0].owner: there is no user "--help"');
   const longest = "onChange: { command: c, timeout: 1h }\ncertificateLifetime: 10m\nlogLevel: debug\nlogFormat: json\n";
   parseAgentConfiguration(`${header}${longest}${certificate("lifetime: 10m")}\n`, "/d");
+});
+
+test("a certificate of a service may have a key of every type that can be generated", () => {
+  for (const keyType of keyTypes) {
+    const text = `${header}certificates: [{ name: a, signer: s, dnsNames: [a], keyType: ${keyType} }]\n`;
+    assert.equal(parseAgentConfiguration(text, "/d").certificates[0]?.keyType, keyType);
+  }
 });
 
 test("the password of a key store is read when it is needed, and has to be one that every program takes", () => {

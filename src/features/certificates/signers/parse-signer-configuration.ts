@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { parseDuration } from "../../../machinery/api/duration.ts";
 import { maximumCommonNameLength } from "../../../pki/names/distinguished-name.ts";
 import { dnsNameFault } from "../../../pki/names/dns-name.ts";
+import { keyTypes } from "../../../pki/keys/keys.ts";
 import type { KeyType } from "../../../pki/keys/keys.ts";
 import { PatternFields } from "../policy/name-pattern.ts";
 import { refuseFaults } from "../../../machinery/command-line/settings/fields.ts";
@@ -29,15 +30,6 @@ const maximumSigners = 100;
 const maximumEntries = 100;
 
 const defaultUsages = ["digital signature", "key encipherment", "server auth"];
-const keyTypes: readonly KeyType[] = [
-  "ECDSA P-256",
-  "ECDSA P-384",
-  "ECDSA P-521",
-  "Ed25519",
-  "RSA 2048",
-  "RSA 3072",
-  "RSA 4096",
-];
 const defaultKeyTypes: readonly KeyType[] = ["ECDSA P-256", "ECDSA P-384", "ECDSA P-521", "Ed25519", "RSA 2048"];
 
 const hourMilliseconds = 3_600_000;

@@ -12,10 +12,16 @@ export interface GoTime {
 }
 
 /** Parses an RFC 3339 time like Go's `time.Parse(time.RFC3339, text)`. Throws a TypeMismatch with Go's message. */
-export const parseTime = (text: string): GoTime => new LayoutReader(text, secondsLayout).read();
+export const parseTime = (text: string): GoTime =>
+  canonicalTime.test(text)
+    ? { seconds: Date.parse(text) / 1000, nanoseconds: 0 }
+    : new LayoutReader(text, secondsLayout).read();
 
 /** Like `parseTime`, for times with exactly six digits after the second (upstream: `metav1.RFC3339Micro`). */
-export const parseMicroTime = (text: string): GoTime => new LayoutReader(text, microsecondsLayout).read();
+export const parseMicroTime = (text: string): GoTime =>
+  canonicalMicroTime.test(text)
+    ? { seconds: Date.parse(`${text.slice(0, 19)}Z`) / 1000, nanoseconds: Number(text.slice(20, 26)) * 1000 }
+    : new LayoutReader(text, microsecondsLayout).read();
 
 /** Formats a time as Kubernetes does: RFC 3339, UTC, whole seconds. */
 export const formatTime = ({ seconds }: GoTime): string => `${isoSeconds(seconds)}Z`;
@@ -26,9 +32,13 @@ export const formatMicroTime = ({ seconds, nanoseconds }: GoTime): string =>
 
 const isoSeconds = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 19);
 
-/** Matches times that are already canonical. February 29 needs the full parser. */
-const canonicalTime =
-  /^(?!0000)\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}Z$/;
+/** Days and times of the day as they are written most. February 29 needs the full parser. */
+const usualSecond =
+  /(?!0000)\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}/
+    .source;
+/** Times that are already canonical. */
+const canonicalTime = new RegExp(`^${usualSecond}Z$`);
+const canonicalMicroTime = new RegExp(`^${usualSecond}\\.\\d{6}Z$`);
 
 /**
  * Returns the time in canonical form (UTC, whole seconds), or null for Go's zero time. Throws a TypeMismatch with Go's
@@ -41,9 +51,11 @@ export const normalizeTime = (text: string): string | null =>
  * Returns the time in canonical form (UTC, microseconds), or null for Go's zero time. Throws a TypeMismatch with Go's
  * message.
  */
-export const normalizeMicroTime = (text: string): string | null => formatted(parseMicroTime(text), formatMicroTime);
+export const normalizeMicroTime = (text: string): string | null =>
+  canonicalMicroTime.test(text) && text !== zeroMicroTime ? text : formatted(parseMicroTime(text), formatMicroTime);
 
 const zeroTime = "0001-01-01T00:00:00Z";
+const zeroMicroTime = "0001-01-01T00:00:00.000000Z";
 /** The years 1 to 9999: the range of RFC 3339. */
 const minimumSeconds = -62_135_596_800;
 const maximumSeconds = 253_402_300_799;

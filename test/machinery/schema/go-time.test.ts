@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { normalizeMicroTime, normalizeTime } from "../../../src/machinery/schema/go-time.ts";
+import { normalizeMicroTime, normalizeTime, parseMicroTime, parseTime } from "../../../src/machinery/schema/go-time.ts";
 import { TypeMismatch } from "../../../src/machinery/schema/decode-faults.ts";
 
 const moments = fc.date({ min: new Date("0001-01-02"), max: new Date("9999-12-30"), noInvalidDate: true });
@@ -16,6 +16,19 @@ test("a time in any zone becomes the same moment in UTC and whole seconds", () =
       const expected = `${moment.toISOString().slice(0, 19)}Z`;
       assert.equal(normalizeTime(`${local}${offsetMinutes < 0 ? "-" : "+"}${zone}`), expected);
       assert.equal(normalizeTime(expected), expected);
+    }),
+  );
+});
+
+test("a time in UTC is the same point in time with Z as with an offset of nothing", () => {
+  fc.assert(
+    fc.property(moments, fc.integer({ min: 0, max: 999_999 }), (moment, microseconds) => {
+      const second = moment.toISOString().slice(0, 19);
+      assert.deepEqual(parseTime(`${second}Z`), parseTime(`${second}+00:00`));
+      const micro = `${second}.${String(microseconds).padStart(6, "0")}`;
+      assert.deepEqual(parseMicroTime(`${micro}Z`), parseMicroTime(`${micro}+00:00`));
+      assert.equal(normalizeMicroTime(`${micro}Z`), `${micro}Z`);
+      assert.equal(normalizeMicroTime(`${micro}+00:00`), `${micro}Z`);
     }),
   );
 });

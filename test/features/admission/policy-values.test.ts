@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
+import { takeTurnForEachLook, turnsDuring } from "../../turns-during.ts";
 import { configMap, matching, PolicyScene } from "./policy-scene.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
@@ -243,6 +244,24 @@ describe("an expression of a policy in force", () => {
       await outcome(ofMany, "a"),
       "failed to configure binding: the selector of paramRef finds more than 100 params",
     );
+  });
+
+  it("lets other requests run while a selector looks for its params", async (t) => {
+    for (let index = 0; index < 100; index++) await scene.send("POST", configMaps, configMap(`other-${index}`));
+    const turnsOfWrite = (): Promise<number> =>
+      turnsDuring(() => scene.send("POST", `${configMaps}?dryRun=All`, configMap("written")));
+    const spec = {
+      paramKind: { apiVersion: "v1", kind: "ConfigMap" },
+      matchConstraints: matching(["configmaps"]),
+      validations: [{ expression: "true" }],
+    };
+    const selector = { matchLabels: { found: "none" } };
+    await scene.policy("selects", spec, { paramRef: { selector, parameterNotFoundAction: "Allow" } });
+    await turnsOfWrite();
+    const { allInOneTurn } = takeTurnForEachLook(t);
+    const slow = await turnsOfWrite();
+    allInOneTurn();
+    assert.ok(slow >= 100, String(slow));
   });
 
   it("reads params of the namespace that its binding names, which a binding for objects without a namespace must do", async () => {

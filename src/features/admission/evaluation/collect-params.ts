@@ -3,6 +3,7 @@ import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 import type { ResourceRegistry } from "../../../machinery/registry/resource-registry.ts";
 import { collectionRange } from "../../../machinery/registry/stored/storage-key.ts";
 import type { Stores } from "../../../machinery/registry/stores.ts";
+import type { LongWork } from "../../../machinery/scheduling/long-work.ts";
 import type { ParamRef } from "../policies/validating-admission-policy-bindings.ts";
 import type { PolicySpec } from "../policies/policy-schema.ts";
 
@@ -25,18 +26,21 @@ interface ParamsRequest {
   readonly paramRef: ParamRef | undefined;
   /** The namespace of the written object. */
   readonly namespace: string;
+  /** A selector looks through a whole namespace, or everything, with pauses in between. */
+  readonly work: LongWork;
 }
 
 /**
  * The params of a binding (upstream: `CollectParams`, with its messages). The list may be empty. For a policy without params, which has no
- * registry, it is a single `null`. Throws ConfigurationFault. The caches must be fresh.
+ * registry, it is a single `null`. Rejects with ConfigurationFault. The caches must be fresh.
  */
-export function collectParams(
+export async function collectParams(
   registry: ResourceRegistry | undefined,
-  { paramRef, namespace }: ParamsRequest,
-): readonly (ApiObject | null)[] {
+  { paramRef, namespace, work }: ParamsRequest,
+): Promise<readonly (ApiObject | null)[]> {
   if (registry === undefined || paramRef === undefined) return [null];
-  const params = paramsOf(registry, { paramRef, namespace: namespaceOf(registry, { paramRef, namespace }) });
+  const place = { paramRef, namespace: namespaceOf(registry, { paramRef, namespace }) };
+  const params = await paramsOf(registry, { ...place, work });
   if (params.length === 0 && paramRef.parameterNotFoundAction === "Deny") {
     throw new ConfigurationFault("no params found for policy binding with `Deny` parameterNotFoundAction");
   }
@@ -61,7 +65,10 @@ function namespaceOf({ definition }: ResourceRegistry, { paramRef, namespace }: 
   );
 }
 
-function paramsOf(registry: ResourceRegistry, { paramRef, namespace }: ParamPlace): ApiObject[] {
+async function paramsOf(
+  registry: ResourceRegistry,
+  { paramRef, namespace, work }: ParamPlace & Pick<ParamsRequest, "work">,
+): Promise<ApiObject[]> {
   const { name = "", selector } = paramRef;
   if (name !== "") {
     const found = registry.peek({ namespace, name });
@@ -69,7 +76,9 @@ function paramsOf(registry: ResourceRegistry, { paramRef, namespace }: ParamPlac
   }
   const isSelected = labelMatcher(requirementsOf(selector ?? {}));
   const found: ApiObject[] = [];
-  for (const stored of registry.cache.range(collectionRange(registry.definition, namespace))) {
+  for (const stored of registry.cache.snapshot(collectionRange(registry.definition, namespace))) {
+    const pause = work.pause();
+    if (pause !== undefined) await pause;
     if (!isSelected(stored.labels)) continue;
     if (found.length === maximumParams) {
       throw new ConfigurationFault(`the selector of paramRef finds more than ${maximumParams} params`);

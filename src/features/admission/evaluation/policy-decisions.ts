@@ -65,13 +65,19 @@ interface ReadyPolicy {
  */
 type SpendSteps = (steps: number) => Promise<void> | undefined;
 
+/** What belongs to the decision on one write. */
+interface Decision {
+  readonly written: WrittenObjects;
+  readonly audited: AuditedFailures;
+  readonly work: LongWork;
+  readonly spendSteps: SpendSteps;
+}
+
 interface EvaluationOptions {
   readonly policy: ReadyPolicy;
   readonly binding: ReadyBinding;
   readonly matched: ServedAs;
   readonly params: ApiObject | null;
-  readonly spendSteps: SpendSteps;
-  readonly audited: AuditedFailures;
 }
 
 interface Denial {
@@ -114,23 +120,20 @@ export class PolicyDecisions {
       if (steps > stepsOfWrite) throw admissionForbidden(attributes, "its admission policies take too long");
       return work.pause();
     };
+    const decision = { written, audited, work, spendSteps };
     for (const inForce of known.inForce()) {
       const policy = this.#readyPolicy(inForce.policy);
-      denials.push(...(await this.#decideOne(written, { policy, inForce, spendSteps, audited })));
+      denials.push(...(await this.#decideOne(decision, { policy, inForce })));
     }
     const [first] = denials;
     if (first !== undefined) throw refusal(attributes, first);
   }
 
   async #decideOne(
-    written: WrittenObjects,
-    {
-      policy,
-      inForce,
-      spendSteps,
-      audited,
-    }: Pick<EvaluationOptions, "policy" | "spendSteps" | "audited"> & { readonly inForce: PolicyInForce },
+    decision: Decision,
+    { policy, inForce }: { readonly policy: ReadyPolicy; readonly inForce: PolicyInForce },
   ): Promise<readonly Denial[]> {
+    const { written, work } = decision;
     const matched = policy.matches(written.write);
     if (matched === undefined) return [];
     const source = paramSource(policy, this.#options.stores);
@@ -142,8 +145,8 @@ export class PolicyDecisions {
       if (binding.matches(written.write) === undefined) continue;
       const { paramRef } = binding.spec;
       try {
-        for (const params of collectParams(source.registry, { paramRef, namespace })) {
-          const found = await this.#evaluate(written, { policy, binding, matched, params, spendSteps, audited });
+        for (const params of await collectParams(source.registry, { paramRef, namespace, work })) {
+          const found = await this.#evaluate(decision, { policy, binding, matched, params });
           denials.push(...found.denials);
           for (const [key, value] of Object.entries(found.annotations)) {
             annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
@@ -163,9 +166,10 @@ export class PolicyDecisions {
 
   /** Evaluates a policy with one of its params, and performs the binding's actions for each failure. */
   async #evaluate(
-    written: WrittenObjects,
-    { policy, binding, matched, params, spendSteps, audited }: EvaluationOptions,
+    decision: Decision,
+    { policy, binding, matched, params }: EvaluationOptions,
   ): Promise<{ readonly denials: readonly Denial[]; readonly annotations: PolicyResult["annotations"] }> {
+    const { written, spendSteps } = decision;
     const started = performance.now();
     const input = written.inputFor(matched, params);
     const { failurePolicy } = policy;
@@ -177,9 +181,7 @@ export class PolicyDecisions {
     const checked = { policy: policy.name, binding: binding.name, seconds };
     for (const error of ignored) this.#options.observer.onChecked({ ...checked, error, action: "allow" });
     for (const { error } of annotationFailures) this.#options.observer.onChecked({ ...checked, error, action: "deny" });
-    const refusing = failures.filter((failure) =>
-      this.#enforce(failure, { policy, binding, written, audited, seconds }),
-    );
+    const refusing = failures.filter((failure) => this.#enforce(decision, { policy, binding, failure, seconds }));
     const denials = [...refusing, ...annotationFailures].map((failure) => ({
       policy: policy.name,
       binding: binding.name,
@@ -190,17 +192,13 @@ export class PolicyDecisions {
 
   /** Performs the actions of the binding. Returns whether they refuse the write. */
   #enforce(
-    failure: PolicyFailure,
+    { written, audited }: Decision,
     {
       policy,
       binding,
-      written,
-      audited,
+      failure,
       seconds,
-    }: Pick<EvaluationOptions, "policy" | "binding" | "audited"> & {
-      readonly written: WrittenObjects;
-      readonly seconds: number;
-    },
+    }: Pick<EvaluationOptions, "policy" | "binding"> & { readonly failure: PolicyFailure; readonly seconds: number },
   ): boolean {
     const { recorder } = written.write.attributes;
     const actions = binding.spec.validationActions ?? [];

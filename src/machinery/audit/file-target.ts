@@ -75,7 +75,8 @@ function rotatedFile(options: FileTargetOptions): LineTarget {
     chain &&
     periodically({
       milliseconds: chain.checkpointMilliseconds,
-      task: () => (chain.links.isUnsigned ? append([]) : undefined),
+      // When others write and move files while this process has no events, it must know the last line of each file, to go on after it.
+      task: () => (chain.links.isUnsigned || file.isMoved ? append([]) : undefined),
       onFailure: () => {}, // the next events fail too, and that is reported
     });
   const tidyings =

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -253,6 +254,26 @@ describe("a chained log", () => {
     const report = await own.verify();
     assert.deepEqual([report.faults, report.signedLate], [[], []]);
     assert.equal(report.signedUntil, report.files[0]?.last);
+  });
+
+  it("is one chain of several processes where logrotate moves its file away", async () => {
+    const own = new Log();
+    const [first, second] = [own.open(), own.open()];
+    const moveTo = (name: string): void => renameSync(own.path, join(own.folder, name));
+    await second.append([event(1)]);
+    await first.append([event(2)]);
+    moveTo("1.log");
+    await second.append([event(3)]);
+    assert.equal(first.isMoved, true);
+    await first.append([]); // as each process does now and then
+    assert.equal(first.isMoved, false);
+    await second.append([event(4)]);
+    moveTo("2.log");
+    await first.append([event(5)]);
+    first.close();
+    second.close();
+    const report = await own.verify();
+    assert.deepEqual([report.faults, report.files.length], [[], 3]);
   });
 
   it("without the kept checkpoint does not show that its end is missing from a checkpoint on", async () => {

@@ -66,6 +66,11 @@ export class AppendedFile {
     }
   }
 
+  /** Whether another file, or none, is at the path since the last write of this process. The next write opens or creates it. */
+  get isMoved(): boolean {
+    return statSync(this.#options.path, { bigint: true, throwIfNoEntry: false })?.ino !== this.#inode;
+  }
+
   /** Appends lines, which have no line breaks. Rejects with the system's error when none of them was written. */
   async append(lines: readonly string[]): Promise<void> {
     const { lock } = this.#options;
@@ -117,9 +122,12 @@ export class AppendedFile {
 
   /** Reopens and moves the file as needed. Returns the bytes to write, and the size of the file before them. */
   #prepare(lines: readonly string[]): { readonly bytes: Buffer; readonly size: number } {
-    const { path, links, maximumBytes } = this.#options;
-    const there = statSync(path, { bigint: true, throwIfNoEntry: false });
-    if (there?.ino !== this.#inode) this.#reopen();
+    const { links, maximumBytes } = this.#options;
+    if (this.isMoved) {
+      // Another process may have written more to the file before it was moved.
+      this.#continues(fstatSync(this.#fd).size);
+      this.#reopen();
+    }
     let size = fstatSync(this.#fd).size;
     const addedBytes = lines.reduce((total, line) => total + Buffer.byteLength(line) + 1, 0);
     if (maximumBytes > 0 && size > 0 && size + addedBytes > maximumBytes) {

@@ -238,6 +238,11 @@ export class KmsTransformer implements ValueTransformer {
     const seed = randomBytes(seedBytes);
     const wrappedKey = await this.#options.client.encrypt(seed);
     checkWrappedKey(wrappedKey);
+    // The answer is stored beside the values.
+    const stored = [wrappedKey.ciphertext, ...wrappedKey.annotations.values()];
+    if (stored.some((bytes) => bytes.includes(seed))) {
+      throw new Error("it does not encrypt: its answer holds the key as it was sent");
+    }
     if (wrappedKey.keyId !== keyId) {
       throw new Error("it has just changed its key: it encrypts with another one than its status names");
     }

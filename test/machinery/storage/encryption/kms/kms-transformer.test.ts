@@ -238,12 +238,32 @@ describe("a KMS v2 provider", () => {
     });
   }
 
-  /** Wraps nothing: what it has "encrypted" is the seed. */
+  for (const [where, answerTo] of [
+    ["as what it has encrypted", (seed: Buffer) => ({ ciphertext: seed })],
+    ["beside what it has encrypted", (seed: Buffer) => ({ annotations: new Map([["a.example", seed]]) })],
+  ] as const) {
+    it(`writes nothing with a plugin that returns the key ${where}`, async () => {
+      let sent = Buffer.alloc(0);
+      const transformer = transformerOf({
+        status: () => Promise.resolve(good),
+        encrypt(seed) {
+          sent = Buffer.from(seed);
+          return Promise.resolve({ ...wrapped, ...answerTo(seed) });
+        },
+        decrypt: () => Promise.resolve(sent),
+        close: () => {},
+      });
+      await assert.rejects(async () => transformer.encrypt(plain, storageKey), /it does not encrypt/);
+    });
+  }
+
+  const reversed = (bytes: Buffer): Buffer => Buffer.from(bytes).reverse();
+  /** What it has "encrypted" is the seed, from its end to its beginning. */
   const openPlugin = (version: string, unwrap = (seed: Buffer): Buffer => seed): KmsTransformer =>
     transformerOf({
       status: () => Promise.resolve({ ...good, version }),
-      encrypt: (seed) => Promise.resolve({ ...wrapped, ciphertext: seed }),
-      decrypt: ({ ciphertext }) => Promise.resolve(unwrap(ciphertext)),
+      encrypt: (seed) => Promise.resolve({ ...wrapped, ciphertext: reversed(seed) }),
+      decrypt: ({ ciphertext }) => Promise.resolve(unwrap(reversed(ciphertext))),
       close: () => {},
     });
 

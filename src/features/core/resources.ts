@@ -1,8 +1,8 @@
 import { resourceType } from "../../machinery/api/resource-type.ts";
 import type { ConfigMap } from "./config-maps.ts";
-import type { Event } from "./event-schema.ts";
+import type { Event } from "./events/event-schema.ts";
 import type { Lease } from "./leases.ts";
-import type { Namespace } from "./namespaces.ts";
+import type { Namespace } from "./namespaces/namespaces.ts";
 import type { Secret } from "./secrets.ts";
 import type { Service } from "./services.ts";
 

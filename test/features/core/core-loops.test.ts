@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { before, describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { garbageCollector } from "../../../src/features/core/garbage-collector.ts";
+import { garbageCollector } from "../../../src/features/core/garbage-collection/garbage-collector.ts";
 import type { Handler } from "../../../src/machinery/api/http-message.ts";
 import { platformNames } from "../../../src/machinery/api/names.ts";
 import { apiVersionOf } from "../../../src/machinery/api/resource-type.ts";

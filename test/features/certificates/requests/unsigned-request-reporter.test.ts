@@ -4,7 +4,7 @@ import { kubernetesNames, platformNames as names } from "../../../../src/machine
 import { ApiClient } from "../../../../src/machinery/client/api-client.ts";
 import { inProcessTransport } from "../../../../src/machinery/client/in-process-transport.ts";
 import { runControllers } from "../../../../src/machinery/loops/elected-controllers.ts";
-import type { Event } from "../../../../src/features/core/event-schema.ts";
+import type { Event } from "../../../../src/features/core/events/event-schema.ts";
 import { missingSigner } from "../../../../src/features/certificates/requests/missing-signer.ts";
 import { unsignedRequestReporter } from "../../../../src/features/certificates/requests/unsigned-request-reporter.ts";
 import { rootSigningAuthority } from "../../../../src/features/certificates/authorities/signing-authority.ts";

@@ -13,7 +13,7 @@ import { join, resolve } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
 import { stringify } from "yaml";
 import type { ClusterTrustBundle } from "../../../../src/features/certificates/bundles/cluster-trust-bundles.ts";
-import type { Event } from "../../../../src/features/core/event-schema.ts";
+import type { Event } from "../../../../src/features/core/events/event-schema.ts";
 import { UsageError } from "../../../../src/machinery/command-line/settings/flag.ts";
 import type { Certificate } from "../../../../src/pki/certificates/certificate.ts";
 import { verifyChain } from "../../../../src/pki/certificates/certificate-chain.ts";

@@ -1,8 +1,8 @@
-import { objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { int32, microTime, string, time } from "../../machinery/schema/schema.ts";
-import type { ObjectSchema, Infer } from "../../machinery/schema/schema.ts";
-import { objectReference } from "../../machinery/schema/object-references.ts";
-import { always, omitEmpty, pointer, required, struct } from "../../machinery/schema/struct.ts";
+import { objectFields } from "../../../machinery/schema/meta-schemas.ts";
+import { int32, microTime, string, time } from "../../../machinery/schema/schema.ts";
+import type { ObjectSchema, Infer } from "../../../machinery/schema/schema.ts";
+import { objectReference } from "../../../machinery/schema/object-references.ts";
+import { always, omitEmpty, pointer, required, struct } from "../../../machinery/schema/struct.ts";
 
 const eventSource = struct("v1.EventSource", "The program that reports an event.", {
   component: omitEmpty(1, string, "The program's name."),

@@ -1,9 +1,9 @@
 import type { Event } from "./event-schema.ts";
-import { controllerQueue } from "../../machinery/loops/controller.ts";
-import type { Controller } from "../../machinery/loops/controller.ts";
-import { deleteWithUid } from "../../machinery/loops/delete-with-uid.ts";
-import { objectKey } from "../../machinery/loops/informer.ts";
-import { eventResource } from "./resources.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import type { Controller } from "../../../machinery/loops/controller.ts";
+import { deleteWithUid } from "../../../machinery/loops/delete-with-uid.ts";
+import { objectKey } from "../../../machinery/loops/informer.ts";
+import { eventResource } from "../resources.ts";
 
 const keptMilliseconds = 3_600_000;
 /** The maximum time that counts between an event's creation and the last time that it claims to have been seen. */

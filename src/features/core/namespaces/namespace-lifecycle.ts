@@ -1,7 +1,7 @@
-import { notFound } from "../../machinery/api/api-error.ts";
-import type { AdmissionAttributes, AdmissionRule } from "../../machinery/api/attributes.ts";
-import type { Names } from "../../machinery/api/names.ts";
-import { admissionForbidden, withCauses } from "../../machinery/registry/admission.ts";
+import { notFound } from "../../../machinery/api/api-error.ts";
+import type { AdmissionAttributes, AdmissionRule } from "../../../machinery/api/attributes.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { admissionForbidden, withCauses } from "../../../machinery/registry/admission.ts";
 
 interface NamespaceState {
   readonly status?: { readonly phase?: string };

@@ -1,24 +1,24 @@
-import { spellingsOf } from "../../machinery/api/names.ts";
-import type { Names } from "../../machinery/api/names.ts";
+import { spellingsOf } from "../../../machinery/api/names.ts";
+import type { Names } from "../../../machinery/api/names.ts";
 import { contentFinalizer } from "./content-finalizer.ts";
-import { namespaceResource } from "./resources.ts";
-import { timestamp } from "../../machinery/api/clock.ts";
-import { NamedText } from "../../machinery/api/text/format-value.ts";
-import { invalidValue, invalidValues } from "../../machinery/api/validation/field-error.ts";
-import type { FieldError } from "../../machinery/api/validation/field-error.ts";
-import { qualifiedNameFaults } from "../../machinery/api/validation/label-validation.ts";
-import { validateDnsLabelName } from "../../machinery/api/validation/name-validation.ts";
-import { validateQualifiedFinalizer } from "../../machinery/api/validation/object-meta-validation.ts";
-import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
-import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
-import { readableObjects } from "../../machinery/registry/reads/readable-objects.ts";
-import { conditionFields, objectFields } from "../../machinery/schema/meta-schemas.ts";
-import { struct, always, omitEmpty } from "../../machinery/schema/struct.ts";
-import { atomicList, mapList, named, object, string } from "../../machinery/schema/schema.ts";
-import type { Infer } from "../../machinery/schema/schema.ts";
-import { ageColumn, nameColumn } from "../../machinery/registry/definition/columns.ts";
-import type { ApiClient } from "../../machinery/client/api-client.ts";
-import type { Stores } from "../../machinery/registry/stores.ts";
+import { namespaceResource } from "../resources.ts";
+import { timestamp } from "../../../machinery/api/clock.ts";
+import { NamedText } from "../../../machinery/api/text/format-value.ts";
+import { invalidValue, invalidValues } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
+import { validateDnsLabelName } from "../../../machinery/api/validation/name-validation.ts";
+import { validateQualifiedFinalizer } from "../../../machinery/api/validation/object-meta-validation.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
+import { readableObjects } from "../../../machinery/registry/reads/readable-objects.ts";
+import { conditionFields, objectFields } from "../../../machinery/schema/meta-schemas.ts";
+import { struct, always, omitEmpty } from "../../../machinery/schema/struct.ts";
+import { atomicList, mapList, named, object, string } from "../../../machinery/schema/schema.ts";
+import type { Infer } from "../../../machinery/schema/schema.ts";
+import { ageColumn, nameColumn } from "../../../machinery/registry/definition/columns.ts";
+import type { ApiClient } from "../../../machinery/client/api-client.ts";
+import type { Stores } from "../../../machinery/registry/stores.ts";
 
 const namespaceCondition = struct(
   "v1.NamespaceCondition",

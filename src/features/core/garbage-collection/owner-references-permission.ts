@@ -1,8 +1,8 @@
-import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "../../machinery/api/attributes.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
-import type { OwnerReference } from "../../machinery/api/object-meta.ts";
-import { admissionForbidden } from "../../machinery/registry/admission.ts";
-import { ownersOf } from "../../machinery/registry/writes/owner-references.ts";
+import type { AdmissionAttributes, AdmissionRule, Authorize, Decision } from "../../../machinery/api/attributes.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
+import type { OwnerReference } from "../../../machinery/api/object-meta.ts";
+import { admissionForbidden } from "../../../machinery/registry/admission.ts";
+import { ownersOf } from "../../../machinery/registry/writes/owner-references.ts";
 
 interface OwnerResource {
   readonly group: string;

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { garbageCollector } from "../../../src/features/core/garbage-collector.ts";
-import type { ApiObject, ObjectMeta, OwnerReference } from "../../../src/machinery/api/object-meta.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
-import { ApiClient } from "../../../src/machinery/client/api-client.ts";
-import type { Transport } from "../../../src/machinery/client/transport.ts";
-import { InformerSet } from "../../../src/machinery/loops/informer-set.ts";
-import type { InformerHandler } from "../../../src/machinery/loops/informer.ts";
-import { QueueCounts } from "../../../src/machinery/loops/work-queue.ts";
-import type { QueueCount, WorkQueue } from "../../../src/machinery/loops/work-queue.ts";
-import { resourceReferences } from "../../resource-references.ts";
-import { atOnce, loopContext } from "../../run-loop.ts";
+import { garbageCollector } from "../../../../src/features/core/garbage-collection/garbage-collector.ts";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../../../../src/machinery/api/object-meta.ts";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import { ApiClient } from "../../../../src/machinery/client/api-client.ts";
+import type { Transport } from "../../../../src/machinery/client/transport.ts";
+import { InformerSet } from "../../../../src/machinery/loops/informer-set.ts";
+import type { InformerHandler } from "../../../../src/machinery/loops/informer.ts";
+import { QueueCounts } from "../../../../src/machinery/loops/work-queue.ts";
+import type { QueueCount, WorkQueue } from "../../../../src/machinery/loops/work-queue.ts";
+import { resourceReferences } from "../../../resource-references.ts";
+import { atOnce, loopContext } from "../../../run-loop.ts";
 
 const configMap = (metadata: ObjectMeta): ApiObject => ({
   apiVersion: "v1",

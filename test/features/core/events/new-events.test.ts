@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { ApiRequester } from "../../profiles/api-request.ts";
+import { ApiRequester } from "../../../profiles/api-request.ts";
 
 const core = "/api/v1/namespaces/default/events";
 const regarding = { kind: "Pod", name: "p", namespace: "default" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { namespaceConditions } from "../../../src/features/core/namespace-conditions.ts";
+import { namespaceConditions } from "../../../../src/features/core/namespaces/namespace-conditions.ts";
 
 const remaining = [
   { resource: "secrets.", count: 2, finalizers: new Map([["example.com/b", 1]]) },

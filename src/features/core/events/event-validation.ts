@@ -1,10 +1,10 @@
-import { invalidValue, invalidValues, required } from "../../machinery/api/validation/field-error.ts";
-import type { FieldError } from "../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
-import { qualifiedNameFaults } from "../../machinery/api/validation/label-validation.ts";
-import { spellingsOf } from "../../machinery/api/names.ts";
-import type { Names } from "../../machinery/api/names.ts";
-import type { HookContext } from "../../machinery/registry/definition/resource-definition.ts";
+import { invalidValue, invalidValues, required } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
+import { qualifiedNameFaults } from "../../../machinery/api/validation/label-validation.ts";
+import { spellingsOf } from "../../../machinery/api/names.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { HookContext } from "../../../machinery/registry/definition/resource-definition.ts";
 import type { Event } from "./event-schema.ts";
 
 const maximumBytes = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;

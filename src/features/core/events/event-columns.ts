@@ -1,7 +1,7 @@
-import type { Names } from "../../machinery/api/names.ts";
-import { nameDescription } from "../../machinery/registry/definition/columns.ts";
-import { ageOf } from "../../machinery/registry/definition/human-duration.ts";
-import type { Column } from "../../machinery/registry/definition/resource-definition.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { nameDescription } from "../../../machinery/registry/definition/columns.ts";
+import { ageOf } from "../../../machinery/registry/definition/human-duration.ts";
+import type { Column } from "../../../machinery/registry/definition/resource-definition.ts";
 import type { Event } from "./event-schema.ts";
 
 /** The columns of Events in tables (upstream: `printEvent`). */

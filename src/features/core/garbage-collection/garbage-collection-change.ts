@@ -1,5 +1,5 @@
-import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
-import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 
 /**
  * Whether an update changes only the fields that the garbage collector writes: owner references and finalizers

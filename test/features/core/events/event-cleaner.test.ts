@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { eventRemovalTime } from "../../../src/features/core/event-cleaner.ts";
-import type { Event } from "../../../src/features/core/event-schema.ts";
+import { eventRemovalTime } from "../../../../src/features/core/events/event-cleaner.ts";
+import type { Event } from "../../../../src/features/core/events/event-schema.ts";
 
 const event = (times: Pick<Partial<Event>, "lastTimestamp" | "series">): Event => ({
   apiVersion: "v1",

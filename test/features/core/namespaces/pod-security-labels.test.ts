@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { podSecurityLabels } from "../../../src/features/core/pod-security-labels.ts";
-import { namesFor } from "../../../src/machinery/api/names.ts";
-import { InProcess } from "../../server/in-process.ts";
-import { startTestServer } from "../../test-server.ts";
-import { apiObject, refusalOf } from "../admission-scene.ts";
+import { podSecurityLabels } from "../../../../src/features/core/namespaces/pod-security-labels.ts";
+import { namesFor } from "../../../../src/machinery/api/names.ts";
+import { InProcess } from "../../../server/in-process.ts";
+import { startTestServer } from "../../../test-server.ts";
+import { apiObject, refusalOf } from "../../admission-scene.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

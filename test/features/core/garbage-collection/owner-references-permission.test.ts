@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ownerReferencesPermission } from "../../../src/features/core/owner-references-permission.ts";
-import { allowing, apiObject, refusalOf } from "../admission-scene.ts";
+import { ownerReferencesPermission } from "../../../../src/features/core/garbage-collection/owner-references-permission.ts";
+import { allowing, apiObject, refusalOf } from "../../admission-scene.ts";
 
 const owner = { apiVersion: "v1", kind: "Secret", name: "s", uid: "u" };
 const owned = (...ownerReferences: object[]) => apiObject({ metadata: { name: "a", ownerReferences } });

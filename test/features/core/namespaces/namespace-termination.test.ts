@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { namespaceTermination, nextCheckMilliseconds } from "../../../src/features/core/namespace-termination.ts";
-import type { Namespace } from "../../../src/features/core/namespaces.ts";
-import { platformNames } from "../../../src/machinery/api/names.ts";
-import { storedResources } from "../../../src/server/served-kinds.ts";
-import { ManualTime } from "../../manual-time.ts";
-import { resourceReferences } from "../../resource-references.ts";
-import { runLoop } from "../../run-loop.ts";
-import type { RunningLoop } from "../../run-loop.ts";
-import { startTestServer } from "../../test-server.ts";
-import type { TestServer } from "../../test-server.ts";
+import {
+  namespaceTermination,
+  nextCheckMilliseconds,
+} from "../../../../src/features/core/namespaces/namespace-termination.ts";
+import type { Namespace } from "../../../../src/features/core/namespaces/namespaces.ts";
+import { platformNames } from "../../../../src/machinery/api/names.ts";
+import { storedResources } from "../../../../src/server/served-kinds.ts";
+import { ManualTime } from "../../../manual-time.ts";
+import { resourceReferences } from "../../../resource-references.ts";
+import { runLoop } from "../../../run-loop.ts";
+import type { RunningLoop } from "../../../run-loop.ts";
+import { startTestServer } from "../../../test-server.ts";
+import type { TestServer } from "../../../test-server.ts";
 
 const references = resourceReferences(platformNames);
 

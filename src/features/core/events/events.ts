@@ -1,8 +1,8 @@
-import { eventResource } from "./resources.ts";
-import { validateDnsSubdomainName } from "../../machinery/api/validation/name-validation.ts";
-import type { Names } from "../../machinery/api/names.ts";
-import { defineResource } from "../../machinery/registry/definition/resource-definition.ts";
-import type { ResourceDefinition } from "../../machinery/registry/definition/resource-definition.ts";
+import { eventResource } from "../resources.ts";
+import { validateDnsSubdomainName } from "../../../machinery/api/validation/name-validation.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import { defineResource } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ResourceDefinition } from "../../../machinery/registry/definition/resource-definition.ts";
 import { eventColumns } from "./event-columns.ts";
 import { eventSchema, newEventForm } from "./event-schema.ts";
 import type { Event } from "./event-schema.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { namespaceLifecycle } from "../../../src/features/core/namespace-lifecycle.ts";
-import { ApiError } from "../../../src/machinery/api/api-error.ts";
-import { apiObject, attributes, names, refusalOf } from "../admission-scene.ts";
+import { namespaceLifecycle } from "../../../../src/features/core/namespaces/namespace-lifecycle.ts";
+import { ApiError } from "../../../../src/machinery/api/api-error.ts";
+import { apiObject, attributes, names, refusalOf } from "../../admission-scene.ts";
 
 const phases: Readonly<Record<string, string>> = { living: "Active", dying: "Terminating" };
 const rule = namespaceLifecycle({

@@ -1,11 +1,11 @@
-import { invalid } from "../../machinery/api/api-error.ts";
-import type { AdmissionRule } from "../../machinery/api/attributes.ts";
-import { invalidValue } from "../../machinery/api/validation/field-error.ts";
-import type { FieldError } from "../../machinery/api/validation/field-error.ts";
-import { isSemanticallyEqual } from "../../machinery/api/json/json-equality.ts";
-import { spellingsOf } from "../../machinery/api/names.ts";
-import type { Names } from "../../machinery/api/names.ts";
-import type { ApiObject } from "../../machinery/api/object-meta.ts";
+import { invalid } from "../../../machinery/api/api-error.ts";
+import type { AdmissionRule } from "../../../machinery/api/attributes.ts";
+import { invalidValue } from "../../../machinery/api/validation/field-error.ts";
+import type { FieldError } from "../../../machinery/api/validation/field-error.ts";
+import { isSemanticallyEqual } from "../../../machinery/api/json/json-equality.ts";
+import { spellingsOf } from "../../../machinery/api/names.ts";
+import type { Names } from "../../../machinery/api/names.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
 
 const level = {
   pattern: /^(?:privileged|baseline|restricted)$/,

@@ -1,4 +1,4 @@
-import { timestamp } from "../../machinery/api/clock.ts";
+import { timestamp } from "../../../machinery/api/clock.ts";
 import type { Namespace } from "./namespaces.ts";
 
 type Condition = NonNullable<Namespace["status"]["conditions"]>[number];

@@ -1,18 +1,18 @@
-import { ownersOf } from "../../machinery/registry/writes/owner-references.ts";
-import { isSameJson } from "../../machinery/registry/patch/json-value.ts";
-import { isServedAs } from "../../machinery/registry/definition/resource-definition.ts";
-import type { ServedType } from "../../machinery/registry/definition/resource-definition.ts";
-import { foregroundFinalizer, orphanFinalizer } from "../../machinery/api/deletion-finalizers.ts";
-import type { ApiObject, ObjectMeta, OwnerReference } from "../../machinery/api/object-meta.ts";
-import type { ApiClient, ResourceClient } from "../../machinery/client/api-client.ts";
-import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
-import { controllerQueue } from "../../machinery/loops/controller.ts";
-import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
-import { GroupedKeys } from "../../machinery/loops/grouped-keys.ts";
-import type { InformerSet } from "../../machinery/loops/informer-set.ts";
-import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
-import type { ResourceType } from "../../machinery/api/resource-type.ts";
-import { LongWork } from "../../machinery/scheduling/long-work.ts";
+import { ownersOf } from "../../../machinery/registry/writes/owner-references.ts";
+import { isSameJson } from "../../../machinery/registry/patch/json-value.ts";
+import { isServedAs } from "../../../machinery/registry/definition/resource-definition.ts";
+import type { ServedType } from "../../../machinery/registry/definition/resource-definition.ts";
+import { foregroundFinalizer, orphanFinalizer } from "../../../machinery/api/deletion-finalizers.ts";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../../../machinery/api/object-meta.ts";
+import type { ApiClient, ResourceClient } from "../../../machinery/client/api-client.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
+import { GroupedKeys } from "../../../machinery/loops/grouped-keys.ts";
+import type { InformerSet } from "../../../machinery/loops/informer-set.ts";
+import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
+import type { ResourceType } from "../../../machinery/api/resource-type.ts";
+import { LongWork } from "../../../machinery/scheduling/long-work.ts";
 
 interface GarbageCollectorOptions {
   readonly resources: readonly ServedType[];

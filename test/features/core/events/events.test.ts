@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { events } from "../../../src/features/core/events.ts";
-import type { Event } from "../../../src/features/core/event-schema.ts";
-import { cells, faultsOfNew, names, now } from "../resource-scene.ts";
+import { events } from "../../../../src/features/core/events/events.ts";
+import type { Event } from "../../../../src/features/core/events/event-schema.ts";
+import { cells, faultsOfNew, names, now } from "../../resource-scene.ts";
 
 const definition = events(names);
 

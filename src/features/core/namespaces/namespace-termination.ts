@@ -1,19 +1,19 @@
-import { messageOf } from "../../machinery/api/thrown-error.ts";
+import { messageOf } from "../../../machinery/api/thrown-error.ts";
 import type { Namespace } from "./namespaces.ts";
-import { millisecondsSince } from "../../machinery/api/clock.ts";
-import type { Clock } from "../../machinery/api/clock.ts";
-import type { ApiObject } from "../../machinery/api/object-meta.ts";
-import type { ResourceType } from "../../machinery/api/resource-type.ts";
-import type { ApiClient, ResourceClient } from "../../machinery/client/api-client.ts";
-import { ignoreCodes } from "../../machinery/client/ignore-codes.ts";
-import { controllerQueue } from "../../machinery/loops/controller.ts";
-import type { Controller, ControllerContext, StartedController } from "../../machinery/loops/controller.ts";
-import type { FollowedObjects } from "../../machinery/loops/informer.ts";
-import type { WorkQueue } from "../../machinery/loops/work-queue.ts";
+import { millisecondsSince } from "../../../machinery/api/clock.ts";
+import type { Clock } from "../../../machinery/api/clock.ts";
+import type { ApiObject } from "../../../machinery/api/object-meta.ts";
+import type { ResourceType } from "../../../machinery/api/resource-type.ts";
+import type { ApiClient, ResourceClient } from "../../../machinery/client/api-client.ts";
+import { ignoreCodes } from "../../../machinery/client/ignore-codes.ts";
+import { controllerQueue } from "../../../machinery/loops/controller.ts";
+import type { Controller, ControllerContext, StartedController } from "../../../machinery/loops/controller.ts";
+import type { FollowedObjects } from "../../../machinery/loops/informer.ts";
+import type { WorkQueue } from "../../../machinery/loops/work-queue.ts";
 import { contentFinalizer } from "./content-finalizer.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
 import type { EmptyingProgress, RemainingContent } from "./namespace-conditions.ts";
-import { namespaceResource } from "./resources.ts";
+import { namespaceResource } from "../resources.ts";
 
 /**
  * The objects in a namespace stay for this long after its deletion (upstream: `namespaceDeletionGracePeriod`). `kubectl delete -f folder/`

@@ -81,19 +81,19 @@ const longestReason = 4096;
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value.slice(0, longestReason).toWellFormed() : "";
 
-/** A member of an answer. As in Go, null leaves the value that an earlier member of the same name has: `"denied":true,"denied":null` denies. */
-const memberOf = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
+/** A member of an answer. In Go, null leaves the value that an earlier member of the same name has: `"denied":true,"denied":null` denies. */
+const memberAsInGo = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
   object[key] ?? valueBeforeNull(object, key);
 
 /** The decision in a webhook's answer. Throws UnusableAnswer for anything but a SubjectAccessReview with a status. */
 export function decisionOf(answer: Readonly<Record<string, unknown>>): Decision {
-  const status = jsonFields(memberOf(answer, "status"));
-  const [allowed, denied] = [memberOf(status, "allowed"), memberOf(status, "denied")];
-  const reason = memberOf(status, "reason");
+  const status = jsonFields(memberAsInGo(answer, "status"));
+  const [allowed, denied] = [memberAsInGo(status, "allowed"), memberAsInGo(status, "denied")];
+  const reason = memberAsInGo(status, "reason");
   // An answer without `allowed` may still deny. Other values than true and false must not count as false.
   const values = [allowed, denied].filter((one) => one !== undefined && one !== null);
   if (
-    memberOf(answer, "kind") !== "SubjectAccessReview" ||
+    memberAsInGo(answer, "kind") !== "SubjectAccessReview" ||
     values.length === 0 ||
     values.some((one) => typeof one !== "boolean")
   ) {

@@ -158,7 +158,7 @@ export class ApiClient {
   #errorOf({ status: code, headers }: ClientResponse, text: string): ApiError {
     const status = parseStatus(text);
     const retryAfterSeconds = retryAfterSecondsOf(headers);
-    const said = status === undefined ? text.slice(0, 500) : status.message;
+    const said = status === undefined ? text.slice(0, 500).toWellFormed() : status.message;
     const options = {
       code,
       message: said || `the server answered ${code}`,

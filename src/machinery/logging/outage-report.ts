@@ -38,7 +38,7 @@ export class OutageReport {
   }
 
   failed(error: unknown): void {
-    const reason = messageOf(error).slice(0, maximumReasonCharacters);
+    const reason = messageOf(error).slice(0, maximumReasonCharacters).toWellFormed();
     this.#reason = reason;
     if (reason === this.#reported || this.#limit.take() === undefined) return;
     this.#reported = reason;

@@ -145,6 +145,11 @@ describe("the error of a refused request", () => {
     assert.equal(reason.length, 256 + 24);
   });
 
+  it("shows the start of an answer that is not a Status, and no half letter", async () => {
+    const { client } = clientOf(502, [`x${"\u{1f600}".repeat(1000)}`]);
+    await assert.rejects(client.request("/"), ({ message }: Error) => message.length <= 500 && message.isWellFormed());
+  });
+
   it("says how long to wait: as the Status does, or else the header, as of a proxy's page", async () => {
     const waits: unknown[] = [];
     for (const text of ["<html>", JSON.stringify({ kind: "Status", details: { retryAfterSeconds: 7 } })]) {

@@ -22,10 +22,12 @@ describe("a report of an outage", () => {
     assert.deepEqual(told, ["away", "silent", "works again", "away"]);
   });
 
-  it("cuts long reasons, which may come from outside", () => {
-    let told = "";
-    new OutageReport({ onFailure: (reason) => (told = reason), onRecovery: () => {} }).failed("x".repeat(10_000));
-    assert.equal(told.length, 500);
+  it("cuts long reasons, which may come from outside, and not in the middle of a letter", () => {
+    for (const long of ["x".repeat(10_000), `x${"\u{1f600}".repeat(5000)}`]) {
+      let told = "";
+      new OutageReport({ onFailure: (reason) => (told = reason), onRecovery: () => {} }).failed(long);
+      assert.deepEqual([told.length, told.isWellFormed()], [500, true]);
+    }
   });
 
   describe("is made ten times a minute at most", () => {

@@ -1,3 +1,4 @@
+import type { Store } from "../../machinery/storage/store.ts";
 import { messageOf } from "../../machinery/api/thrown-error.ts";
 import { refuseDamagedPages } from "../data-directory/refuse-damaged-pages.ts";
 import { openExistingStore, openStore, profileOfStore } from "../store/open-store.ts";
@@ -14,14 +15,22 @@ export async function examineStorage(location: StoreLocation): Promise<Finding[]
       try {
         const member = { ...location, storage: { ...storage, servers: [server] } };
         const store = await openStore(member, { mayBegin: false });
-        const revision = await store.latestRevision();
-        await store.close();
+        const revision = await closedAtRevision(store);
         return good("storage", `etcd's member ${server} answers; the newest resourceVersion is ${revision}`);
       } catch (error) {
         return bad("storage", { found: `etcd's member ${server} cannot be used`, advice: messageOf(error) });
       }
     }),
   );
+}
+
+/** Resolves with the newest revision of the store, which is then closed. It is closed too when this rejects. */
+async function closedAtRevision(store: Store): Promise<number> {
+  try {
+    return await store.latestRevision();
+  } finally {
+    await store.close();
+  }
 }
 
 async function examineOwnStore(location: StoreLocation): Promise<Finding> {
@@ -34,8 +43,7 @@ async function examineOwnStore(location: StoreLocation): Promise<Finding> {
       });
     }
     const { store } = await openExistingStore(location);
-    const revision = await store.latestRevision();
-    await store.close();
+    const revision = await closedAtRevision(store);
     return good("storage", `the store in ${location.dataDirectory} opens, at revision ${revision}`);
   } catch (error) {
     return bad("storage", { found: "the store does not open", advice: messageOf(error) }); // it says why, and what to do

@@ -172,8 +172,11 @@ describe("in a token of SoftHSM,", { skip: softTokenMissing }, () => {
     process.env["SOFTHSM2_CONF"] = join(token.folder, "nothing.conf");
     const notStarted =
       /libsofthsm2\.so does not start \(C_Initialize failed with CKR_\w+\); check its configuration, and/;
-    await assert.rejects(start(uri), notStarted);
-    process.env["SOFTHSM2_CONF"] = configuration;
+    try {
+      await assert.rejects(start(uri), notStarted);
+    } finally {
+      process.env["SOFTHSM2_CONF"] = configuration;
+    }
     for (const file of [join(token.folder, "nothing.so"), "/bin/sh"]) {
       const reason = new RegExp(`p11-kit cannot load ${file} \\(exit 1\\); name the vendor's library in module-path`);
       await assert.rejects(start(uri.replace(library, `module-path=${file}`)), reason);

@@ -60,7 +60,7 @@ export class OcspResponders {
       if (now < made.responder.certificate.notAfter && this.#isPausing(id, now)) return made.responder;
     }
     if (this.#isPausing(id, now)) throw new Error("there is no OCSP responder for the CA yet");
-    const pending = this.#making.get(id) ?? this.#make(id, answering);
+    const pending = this.#making.get(id) ?? this.#make(id, answering).finally(() => void this.#making.delete(id));
     this.#making.set(id, pending);
     return pending;
   }
@@ -102,8 +102,6 @@ export class OcspResponders {
     } catch (error) {
       this.#failedAt.set(id, clock.now());
       throw error;
-    } finally {
-      this.#making.delete(id);
     }
   }
 }

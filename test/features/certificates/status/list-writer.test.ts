@@ -15,6 +15,7 @@ import type { RevocationList } from "../../../../src/pki/revocation/certificate-
 import { encodeElement } from "../../../../src/pki/der/der-writer.ts";
 import { generatePrivateKey } from "../../../../src/pki/keys/keys.ts";
 import { signingKeyOf } from "../../../../src/pki/keys/signing-key.ts";
+import type { Log } from "../../../../src/machinery/logging/log.ts";
 import { silent } from "../../../run-loop.ts";
 import { startTestServer } from "../../../test-server.ts";
 
@@ -28,7 +29,7 @@ const authority = rootSigningAuthority(
     notAfter: Date.now() + 1000 * hour,
   }),
 );
-const name = storedListName(authorityId(authority.certificate), undefined);
+const id = authorityId(authority.certificate);
 
 /** An entry of a list for a certificate: its serial number and the time of its revocation. */
 const entry = (serialNumber: number): Buffer =>
@@ -44,20 +45,23 @@ async function openWriters() {
       known.set(`${names.namespaces.system}/${object.metadata.name}`, object);
     }
   };
-  const writer = (): ListWriter =>
+  const writer = ({
+    urls = ["http://pki.test"],
+    log = silent,
+  }: { readonly urls?: readonly string[]; readonly log?: Pick<Log, "info" | "error"> } = {}): ListWriter =>
     new ListWriter({
       names,
       client: server.client,
       configMaps: known,
       settings: { listLifetimeMilliseconds: 24 * hour },
-      urls: () => ["http://pki.test"],
+      urls: () => urls,
       refreshMilliseconds: hour,
       clock: systemClock,
-      log: silent,
+      log,
     });
-  const read = async (): Promise<RevocationList> => {
+  const read = async (shard?: string): Promise<RevocationList> => {
     const { der = assert.fail() } =
-      (await readStoredList(name, (one) => known.get(`${names.namespaces.system}/${one}`))) ?? {};
+      (await readStoredList(storedListName(id, shard), (one) => known.get(`${names.namespaces.system}/${one}`))) ?? {};
     return parseRevocationList(der);
   };
   return { hear, writer, read };
@@ -110,4 +114,34 @@ test("writers that take turns continue each other's numbers, and replace each ot
     last = number;
   }
   assert.equal(await one.write({ authority, shard: undefined, entries: entry(1) }), false);
+});
+
+test("a list that could not be read is not published, and the log says so", async () => {
+  const { hear, writer, read } = await openWriters();
+  const logged: unknown[] = [];
+  const log = { info: () => {}, error: (...said: unknown[]) => void logged.push(said) };
+  const one = writer({ log });
+  await one.write({ authority, shard: undefined, entries: entry(1) });
+  await hear();
+  const entries = Buffer.alloc(15 * 1024 * 1024 + 1);
+  assert.equal(await one.write({ authority, shard: undefined, entries }), false);
+  await hear();
+  assert.ok((await read()).entries.equals(entry(1)));
+  const fault = "the revocation list would be too large, so it is not published";
+  assert.deepEqual(logged, [[{ controller: "revocation-list-publisher", ca: id, bytes: entries.length }, fault]]);
+});
+
+test("a part of a list keeps the URLs of earlier settings behind the new ones, but none that is too long, and no more than 128", async () => {
+  const { hear, writer, read } = await openWriters();
+  const shard = "07";
+  const pointsWith = async (urls: readonly string[]): Promise<string[]> => {
+    await writer({ urls }).write({ authority, shard, entries: entry(1) });
+    await hear();
+    return (await read(shard)).distributionPoints.map((url) => url.slice(0, url.indexOf(".test")));
+  };
+  const long = `http://${"l".repeat(500)}`;
+  assert.deepEqual(await pointsWith(["http://first.test", `${long}.test`]), ["http://first", long]);
+  assert.deepEqual(await pointsWith(["http://next.test"]), ["http://next", "http://first"]);
+  const many = Array.from({ length: 127 }, (_, index) => `http://${index}.test`);
+  assert.deepEqual((await pointsWith(many)).slice(126), ["http://126", "http://next"]);
 });

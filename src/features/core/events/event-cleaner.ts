@@ -3,6 +3,7 @@ import { controllerQueue } from "../../../machinery/loops/controller.ts";
 import type { Controller } from "../../../machinery/loops/controller.ts";
 import { deleteWithUid } from "../../../machinery/loops/delete-with-uid.ts";
 import { objectKey } from "../../../machinery/loops/informer.ts";
+import { DeletionDelays } from "../../../machinery/scheduling/deletion-delays.ts";
 import { eventResource } from "../resources.ts";
 
 const keptMilliseconds = 3_600_000;
@@ -19,17 +20,23 @@ export function eventRemovalTime({ metadata, lastTimestamp, series }: Event): nu
   return Math.min(Math.max(created, ...seen), created + longestSeriesMilliseconds) + keptMilliseconds;
 }
 
-/** Deletes expired events. */
+/**
+ * Deletes expired events. An event that was created while the clock was ahead has expired when this process has seen it for an hour. It would
+ * stay until the clock is there again.
+ */
 export const eventCleaner: Controller = {
   name: "eventcleaner",
   start(context) {
-    const { client, clock, informers, names } = context;
+    const { client, clock, monotonic, informers, names } = context;
     const events = informers.of(eventResource(names));
+    const delays = new DeletionDelays(monotonic);
     const queue = controllerQueue(context, {
       reconcile: async (key) => {
         const event = events.get(key);
+        const isFromAhead = Date.parse(event?.metadata.creationTimestamp ?? "") > clock.now();
+        if (!isFromAhead) delays.forget(key);
         if (event === undefined) return "nothing to do: the event is gone";
-        const wait = eventRemovalTime(event) - clock.now();
+        const wait = isFromAhead ? delays.wait(key) : eventRemovalTime(event) - clock.now();
         if (wait > 0) {
           queue.addAfter(key, Math.min(wait, keptMilliseconds));
           return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;

@@ -108,6 +108,11 @@ const maximumBodyBytes = 4 * 1024 * 1024;
 const longestUserAgent = 1024;
 /** Longer than any valid name. The name of a refused request may be as long as a path or a body. */
 const longestName = 2048;
+/**
+ * The most characters of an event's annotations that are taken while the request is served. With more, admission policies could make the
+ * event longer than any that a file or a webhook takes, and so keep requests out of the log. The others are left out.
+ */
+const longestAnnotations = 256 * 1024;
 /** The longest recorded message of a 403, which quotes the path also for users who may send nothing. */
 const longestRefusal = 4096;
 
@@ -136,6 +141,8 @@ class RecordedRequest implements AuditedRequest {
   #object: NonNullable<RecordedAnswer["response"]["audited"]>["object"];
   #status: Failure | undefined;
   #annotations: Record<string, string> | undefined;
+  /** The length of the annotations that were taken while the request was served, in UTF-16 units. */
+  #takenLength = 0;
 
   constructor(options: AuditOptions, { decision, received, onAnswered }: BegunRequest) {
     this.#options = options;
@@ -199,7 +206,7 @@ class RecordedRequest implements AuditedRequest {
     this.#object = response.audited?.object;
     this.#status = this.#statusOf(answer);
     if (decision !== undefined) {
-      this.annotate({
+      this.#add({
         "authorization.k8s.io/decision": decision.decision === "allow" ? "allow" : "forbid",
         "authorization.k8s.io/reason": decision.reason,
       });
@@ -211,13 +218,13 @@ class RecordedRequest implements AuditedRequest {
     if (!isWanted && annotate === undefined) return;
     const { body } = response;
     if (isWholeBody(body) && body.length > maximumBodyBytes) {
-      if (isWanted) this.annotate(truncatedAnnotation);
+      if (isWanted) this.#add(truncatedAnnotation);
       return;
     }
     let object: unknown;
     const read = (): unknown => (object ??= bodies.objectOf(response));
     try {
-      this.annotate(isOfObject && response.status < 400 ? annotate(info, read) : undefined);
+      this.#add(isOfObject && response.status < 400 ? annotate(info, read) : undefined);
       if (!isWanted) return;
       const recording = { rule: this.#bodyRule, omitManagedFields: this.#decision.omitManagedFields };
       this.#responseObject = sentText(response, recording);
@@ -225,11 +232,20 @@ class RecordedRequest implements AuditedRequest {
         this.#responseObject = recordedText(read(), recording);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.annotate(truncatedAnnotation);
+      this.#add(truncatedAnnotation);
     }
   }
 
-  annotate(annotations: Readonly<Record<string, string>> | undefined): void {
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    for (const [key, value] of Object.entries(annotations)) {
+      const growth = value.length - (this.#annotations?.[key]?.length ?? -key.length);
+      const isFitting = this.#takenLength + growth <= longestAnnotations;
+      if (isFitting) this.#takenLength += growth;
+      this.#add(isFitting ? { [key]: value } : truncatedAnnotation);
+    }
+  }
+
+  #add(annotations: Readonly<Record<string, string>> | undefined): void {
     if (annotations !== undefined) this.#annotations = { ...this.#annotations, ...annotations };
   }
 

@@ -36,6 +36,10 @@ describe("a policy in force", () => {
     const annotations = [...lines.matchAll(/"annotated\/who":"[^"]*"/g)].map(([text]) => text);
     const longest = `x${"\u{1f600}".repeat((10 * 1024) / 4 - 1)}`;
     assert.deepEqual(annotations, ['"annotated/who":"root writes"', `"annotated/who":"${longest}"`]);
+    const [cut = "", ...others] = lines.split("\n").filter((line) => line.includes('"long0/long0":'));
+    assert.deepEqual(others, []);
+    assert.ok(cut.length > 255 * 1024 && cut.length < 265 * 1024, String(cut.length));
+    assert.ok(cut.includes('"audit.k8s.io/truncated":"true"'));
     const failures = [
       ...lines.matchAll(/"validation.policy.admission.k8s.io\/validation_failure":("(?:[^"\\]|\\.)*")/g),
     ]
@@ -209,6 +213,16 @@ describe("a policy in force", () => {
       await scene.server.metricsText(),
       /apiserver_validating_admission_policy_check_total\{policy="soft",policy_binding="soft",error_type="no_error",enforcement_action="warn"\} 1/,
     );
+  });
+
+  it("records a write with at most 256 KiB of annotations", async () => {
+    const valueExpression = `'${"x".repeat(5000)}'`;
+    const spec = {
+      matchConstraints: matching(["configmaps"]),
+      auditAnnotations: Array.from({ length: 20 }, (_, index) => ({ key: `long${index}`, valueExpression })),
+    };
+    for (const name of ["long0", "long1", "long2", "long3"]) await scene.policy(name, spec);
+    assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("long"))).status, 201);
   });
 
   it("annotates the audit event with at most 64 KiB of the failures", async () => {

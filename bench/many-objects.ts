@@ -2,11 +2,13 @@
  * Measures what many objects cost: memory of each, the time until a restarted server answers, lists with selectors, and how
  * long a small request has to wait meanwhile.
  *
- *   npm run bench:objects -- [--objects N] [--directory DIR] [--installed] [--starts N]
+ *   npm run bench:objects -- [--objects N] [--directory DIR] [--installed] [--starts N] [--memory-mebibytes N]
  *
  * DIR keeps the objects for the next run, which then creates none. --installed measures the package as npm installs it, instead of
- * the checkout. Times of several starts are their median.
+ * the checkout. --memory-mebibytes (needs root) limits the server's memory, as a container does: when that is too little, the kernel kills
+ * the server, and the command fails. Times of several starts are their median.
  */
+import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +16,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isGiven, programFlags, text, wholeNumber } from "../tools/program-flags.ts";
 import { Http2Caller } from "./load/http2-caller.ts";
 import { median } from "./report/averages.ts";
+import { memoryLimitLauncher } from "./processes/memory-limit-launcher.ts";
 import { installPackage } from "./processes/installed-package.ts";
 import { processStatus } from "./processes/process-status.ts";
 import { repeatConcurrently } from "./load/repeat-concurrently.ts";
@@ -25,11 +28,13 @@ const {
   directory: givenDirectory,
   installed,
   starts: startCount,
+  "memory-mebibytes": memoryMebibytes,
 } = programFlags(import.meta.filename, {
   objects: wholeNumber(100_000),
   directory: text(),
   installed: isGiven(),
   starts: wholeNumber(5),
+  "memory-mebibytes": wholeNumber(0),
 });
 const namespaces = 100;
 const turns = 9;
@@ -39,7 +44,16 @@ mkdirSync(directory, { recursive: true });
 const data = join(directory, "data");
 const isNew = !existsSync(data);
 const scratch = mkdtempSync(join(tmpdir(), "signet-objects-program-"));
-const program = installed ? { main: installPackage(scratch).main } : {};
+const program = {
+  ...(installed && { main: installPackage(scratch).main }),
+  ...(memoryMebibytes > 0 && { launcher: memoryLimitLauncher(memoryMebibytes), onSpawned: reportKill }),
+};
+
+function reportKill(spawned: ChildProcess): void {
+  spawned.once("exit", (_code, signal) => {
+    if (signal === "SIGKILL") console.error(`the kernel has killed the server: ${memoryMebibytes} MiB are too little`);
+  });
+}
 
 const connect = ({ url, caCertificates }: ServerProcess): Http2Caller =>
   new Http2Caller(url, { ca: caCertificates, token: adminToken });

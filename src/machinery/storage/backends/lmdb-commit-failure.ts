@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { errorCode, messageOf } from "../../api/thrown-error.ts";
 import { waitAtMost } from "../../scheduling/wait-at-most.ts";
 import { StoreUnavailable, WriteOutcomeUnknown } from "../store.ts";
-import { badTransactionText, damageOf } from "./lmdb-damage.ts";
+import { badTransactionText, damageOf, isPanic } from "./lmdb-damage.ts";
 import { freeBytesIn, NoRoomOnDisk } from "./disk-room.ts";
 import type { DiskRoom } from "./disk-room.ts";
 
@@ -99,7 +99,7 @@ function systemCode(error: unknown): string {
 }
 
 /**
- * Whether LMDB refuses everything from now on, also reads (MDB_PANIC). It does so when the system did not write the page with a
+ * Whether LMDB refuses everything from now on, also reads. It does so when the system did not write the page with a
  * transaction's roots, because LMDB then does not know which roots the file has.
  */
 function isBroken(environment: Pick<FailedEnvironment, "root" | "meta">): boolean {
@@ -108,7 +108,7 @@ function isBroken(environment: Pick<FailedEnvironment, "root" | "meta">): boolea
     environment.meta.getBinaryFast("revision");
     return false;
   } catch (error) {
-    return messageOf(error).includes("MDB_PANIC");
+    return isPanic(error);
   }
 }
 

@@ -17,9 +17,14 @@ export function damageOf(cause: unknown): StoreDamaged | undefined {
 export const badTransactionText = (message: string): string | undefined =>
   message.startsWith("MDB_BAD_TXN") ? `signet doctor looks for damage of the store (${message})` : undefined;
 
+/** Whether an error says that LMDB refuses everything from now on, also reads. */
+export const isPanic = (cause: unknown): boolean => messageOf(cause).includes("MDB_PANIC");
+
 /** Converts an error of a read. LMDB reports MDB_BAD_TXN for all reads after one that has failed, and often also for that one. */
 export function failureOfRead(cause: unknown): unknown {
-  const text = badTransactionText(messageOf(cause));
+  const text = isPanic(cause)
+    ? "its disk failed in a write, and the process ends"
+    : badTransactionText(messageOf(cause));
   return text === undefined ? (damageOf(cause) ?? cause) : new StoreUnavailable(text, { cause });
 }
 

@@ -297,6 +297,16 @@ describe("a damaged LMDB store", () => {
     assert.throws(() => orFailure(failing("MDB_BAD_RSLOT")), { name: "Error", message: "MDB_BAD_RSLOT" });
   });
 
+  it("says that the process ends where LMDB refuses everything after a write that failed", () => {
+    const failing = (): never => {
+      throw new Error("Invalid argument: MDB_PANIC: Update of meta page failed or environment had fatal error");
+    };
+    assert.throws(() => counterOf({ meta: { getBinaryFast: failing } }, "revision"), {
+      name: "StoreUnavailable",
+      message: "its disk failed in a write, and the process ends",
+    });
+  });
+
   it("says that signet doctor helps where LMDB fails a read or an opening without a reason", () => {
     const failing = (): never => {
       throw new Error("MDB_BAD_TXN: Transaction must abort");

@@ -82,6 +82,19 @@ for (const group of ["events.k8s.io", "events.platform.io"]) {
       assert.ok(items.every((item: object) => "regarding" in item && !("involvedObject" in item) && !("kind" in item)));
     });
 
+    it("has the count of its series, which an event of the core group may leave out", async () => {
+      const series = { lastObservedTime: "2026-01-01T00:00:00.000000Z" };
+      const event = { metadata: { name: "uncounted", namespace: "default" }, involvedObject: regarding, series };
+      const created = await send("POST", core, event);
+      assert.equal(created.status, 201, created.text);
+      assert.deepEqual((await send("GET", `${core}/uncounted`)).object.series, series);
+
+      const counted = { count: 0, ...series };
+      assert.deepEqual((await send("GET", `${collection}/uncounted`)).object.series, counted);
+      const { items } = (await send("GET", `${collection}?fieldSelector=metadata.name=uncounted`)).object;
+      assert.deepEqual(items[0].series, counted);
+    });
+
     it("is selected by its own fields", async () => {
       await create("selected", { regarding: { ...regarding, name: "chosen" } });
       const found = await send(

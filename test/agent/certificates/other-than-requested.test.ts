@@ -112,6 +112,15 @@ describe("a certificate manager whose signer issues something else", () => {
     assert.equal(scene.requests.size, 2);
   });
 
+  it("replaces one that is not valid yet by one that will be sooner, when the signer's clock is still ahead", async (context) => {
+    const scene = new SigningScene(context);
+    scene.issuedFromMilliseconds = 9 * hour;
+    const manager = await started(scene);
+    scene.issuedFromMilliseconds = hour;
+    await scene.time.advance(hour);
+    assert.equal(manager.status.state, "current");
+  });
+
   it("keeps one that is not valid yet while others would begin later, and it is current when it begins", async (context) => {
     const scene = new SigningScene(context);
     scene.issuedFromMilliseconds = 20 * minute;

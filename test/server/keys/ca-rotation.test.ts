@@ -240,6 +240,9 @@ describe("a rotation of a CA", () => {
     assert.deepEqual(JSON.parse(line).generations, shown);
     assert.equal(await abortRotation(keys(), timed), "prepared");
     assert.equal(await states(), "signing");
+    await assert.rejects(switchAuthority(keys(), unforced), /no new CA is prepared/);
+    await assert.rejects(retireAuthority(keys(), unforced), /no old CA is trusted/);
+    await assert.rejects(abortRotation(keys(), timed), /no rotation is under way/);
     const { fingerprint } = await prepareAuthority(keys(), timed);
     time.pass(10 * minute);
     await switchAuthority(keys(), unforced);

@@ -105,6 +105,16 @@ const openEndOf = (text: string): number | undefined =>
 /** Characters that JSON strings may contain, but that YAML does not allow or reads as a line break. */
 const unlikeYaml = /[\u007f-\u009f\ufffe\uffff]/;
 
+/** A number with a fraction or an exponent, where strings hide none. YAML reads `15.0` as the whole number 15, JSON's reader does not. */
+const maybeFraction = /[:[,]\s*-?\d+[.eE]/;
+const stringOrFraction = /"[^"\\]*(?:\\.[^"\\]*)*"|\d[.eE]/g;
+
+function hasFraction(json: string): boolean {
+  if (!maybeFraction.test(json)) return false;
+  for (const [token] of json.matchAll(stringOrFraction)) if (!token.startsWith('"')) return true;
+  return false;
+}
+
 /**
  * Whether a text is JSON that means the same in YAML, but is read much faster. Throws a YamlFault when it is nested too deeply for
  * both, and a 413 for too many values.
@@ -115,7 +125,7 @@ export function isJson(text: string): boolean {
   if (isTooDeep(text)) throw yamlFault("nested too deeply");
   try {
     JSON.parse(text);
-    return true;
+    return !hasFraction(text);
   } catch {
     return false;
   }

@@ -174,6 +174,12 @@ describe("YAML", () => {
     assert.equal(yamlToJson('{"a": 1,  "a": 2}'), '{"a": 1,  "a": 2}');
   });
 
+  it("reads the whole numbers of JSON that are written with a fraction or an exponent, as upstream does", () => {
+    assert.equal(yamlToJson('{"a":15.0,"b":[-1e3, 1.5]}'), '{"a":15,"b":[-1000,1.5]}');
+    const text = '{"image":"a:1.25","quoted":"\\":1.5"}';
+    assert.equal(yamlToJson(text), text);
+  });
+
   it("takes only texts with digits for numbers, as upstream does", () => {
     const read = (text: string): unknown => JSON.parse(yamlToJson(`- ${text}`));
     for (const text of [".", "e0", "-e5", "._1", ".0_", ".5__0", ".1_e5", "12e"]) assert.deepEqual(read(text), [text]);

@@ -211,6 +211,20 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 1);
   });
 
+  it("logs at a restart once who can help with a request that waits, and then every 15 minutes", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    await started(scene);
+    await scene.stop();
+    await scene.time.advance(3 * hour);
+    await started(scene);
+    const reminders = (): number => scene.log.filter((line) => line.includes("still waits")).length;
+    await scene.time.advance(14 * minute);
+    assert.equal(reminders(), 1);
+    await scene.time.advance(2 * minute);
+    assert.equal(reminders(), 2);
+  });
+
   it("does not mistake the key in use for the pending one after a kill during a renewal", async (context) => {
     const scene = new SigningScene(context);
     const { keyPem = "" } = (await started(scene)).current ?? {};

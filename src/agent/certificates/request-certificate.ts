@@ -68,7 +68,7 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   const first = kept ?? (await requests.create(request));
   if (kept === undefined) onCreated(name);
   else if (isUnfinished(kept)) onWaiting(kept);
-  let remindAt = Math.max(clock.now(), createdAt(first)) + reminderMilliseconds;
+  let remindAt = clock.now() + reminderMilliseconds;
   for await (const found of statesOf(first, { requests, sleep, signal })) {
     // The server deletes requests that are not decided within a day.
     if (found === undefined)
@@ -91,9 +91,6 @@ export async function requestCertificate(options: CertificateRequestOptions, sig
   }
   throw new Error(`request ${name} is not followed any more`); // only when `signal` aborts
 }
-
-const createdAt = ({ metadata }: CertificateSigningRequest): number =>
-  Date.parse(metadata.creationTimestamp ?? "") || 0;
 
 /** Converts its argument to text first, because the server may answer with any type. */
 const decode = (base64: unknown): string => Buffer.from(String(base64), "base64").toString("utf8");

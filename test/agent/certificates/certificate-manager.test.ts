@@ -17,6 +17,7 @@ describe("the certificate manager", () => {
     await settle();
     const [first, firstKey] = [serial(manager), manager.current?.keyPem];
     assert.notEqual(first, "none");
+    assert.equal(scene.answers, 1, "a new key has no request to look for");
     // The dice say 0.5: 80 % of ten hours.
     await scene.time.advance(8 * hour - 1);
     assert.equal(serial(manager), first);
@@ -223,6 +224,28 @@ describe("the certificate manager", () => {
     assert.equal(reminders(), 1);
     await scene.time.advance(2 * minute);
     assert.equal(reminders(), 2);
+  });
+
+  it("does not say that a request waits whose certificate was issued while the agent was stopped", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    await started(scene);
+    await scene.stop();
+    scene.behaviour = "issues";
+    for (const name of scene.requests.keys()) scene.issue(name);
+    assert.notEqual(serial(await started(scene)), "none");
+    assert.ok(!scene.log.some((line) => line.includes("still waits")));
+  });
+
+  it("takes a saved certificate for what is wanted now when nobody knows what it was requested for", async (context) => {
+    const scene = new SigningScene(context);
+    const first = serial(await started(scene));
+    await scene.stop();
+    rmSync(join(scene.directory, "serving-wanted"));
+    const manager = await started(scene);
+    await scene.time.advance(hour);
+    assert.deepEqual([serial(manager), manager.status.state], [first, "current"]);
+    assert.equal(scene.requests.size, 1);
   });
 
   it("does not mistake the key in use for the pending one after a kill during a renewal", async (context) => {

@@ -33,6 +33,17 @@ describe("a certificate manager whose signer recalls certificates", () => {
     assert.equal(scene.failures, 0);
   });
 
+  it("says once that its certificate is recalled, and nothing when the recall is of older certificates alone", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    const manager = await started(scene);
+    const recalls = (): number => scene.log.filter((line) => line.startsWith("the signer has recalled")).length;
+    manager.recall(scene.time.now());
+    assert.equal(recalls(), 0);
+    for (let told = 0; told < 3; told++) manager.recall(scene.time.now() + 1000);
+    assert.equal(recalls(), 1);
+  });
+
   it("renews a certificate at its own time again once its recall was taken back", async (context) => {
     const scene = new SigningScene(context);
     scene.lifetimeMilliseconds = 100 * hour;
@@ -78,6 +89,24 @@ describe("a certificate manager whose signer recalls certificates", () => {
     await scene.time.advance(3 * hour);
     assert.equal(scene.requests.size, 3);
     assert.equal(next.status.state, "current");
+  });
+
+  it("does not renew again for a recall that it has answered, or an earlier one, after a renewal for another reason", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    scene.issuedFromMilliseconds = -24 * hour;
+    const manager = await started(scene);
+    const recalled = scene.time.now();
+    manager.recall(recalled);
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 2);
+    manager.renewNow();
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 3);
+    manager.recall(recalled - 1000);
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 3);
+    assert.equal(manager.status.state, "current");
   });
 
   it("asks again after a recall when a request from before it brings a certificate from before it", async (context) => {

@@ -39,6 +39,30 @@ describe("a certificate manager whose certificate is refused or revoked", () => 
     assert.ok(scene.requests.size < 20, `${scene.requests.size} requests in an hour`);
   });
 
+  it("is not told to replace its pair by news about the pair before it", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    const first = manager.current ?? assert.fail();
+    await scene.time.advance(9 * hour);
+    assert.equal(scene.requests.size, 2);
+    manager.revoked(first);
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 2);
+    assert.ok(!scene.log.some((line) => line.includes("is revoked")));
+  });
+
+  it("says once that its pair is revoked, however often it is told so while a request waits", async (context) => {
+    const scene = new SigningScene(context);
+    const manager = await started(scene);
+    scene.behaviour = "ignores";
+    for (let told = 0; told < 3; told++) {
+      manager.revoked(manager.current ?? assert.fail());
+      await scene.time.advance(minute);
+    }
+    assert.equal(scene.log.filter((line) => line.startsWith("this certificate is revoked")).length, 1);
+    assert.equal(scene.requests.size, 2);
+  });
+
   const startedWhile = {
     revoked(scene: SigningScene): void {
       const manager = scene.start();

@@ -185,6 +185,7 @@ test("a node requests with its own certificate while that is valid, and otherwis
   const certificate = certificateFor(wantedClientCertificate(platformNames, "n"), { notBefore: 0, notAfter: 10_000 });
   const question = { certificate, isRefused: false, hasBootstrap: true, now: 5000 };
   assert.equal(requestIdentity(question), "node");
+  assert.equal(requestIdentity({ ...question, now: 10_000 }), "node");
   assert.equal(requestIdentity({ ...question, now: 10_001 }), "bootstrap");
   assert.equal(requestIdentity({ ...question, isRefused: true }), "bootstrap");
   assert.equal(requestIdentity({ ...question, certificate: undefined }), "bootstrap");

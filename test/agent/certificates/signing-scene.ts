@@ -172,8 +172,8 @@ export class SigningScene {
         };
       }
       if (this.behaviour !== "says of a pending request that it is deleted")
-        return { status: 200, headers: {}, body: silence(request.signal) };
-      return { status: 200, headers: {}, body: lines({ type: "DELETED", object }) };
+        return { status: 200, headers: {}, body: openWatch(request.signal) };
+      return { status: 200, headers: {}, body: openWatch(request.signal, { type: "DELETED", object }) };
     }
     const found = this.requests.get(request.path.split("/").at(-1) ?? "");
     return found === undefined ? json(404, { kind: "Status", code: 404 }) : json(200, found);
@@ -227,10 +227,10 @@ async function* lines(...values: readonly unknown[]): AsyncGenerator<Uint8Array>
   for (const value of values) yield Buffer.from(`${JSON.stringify(value)}\n`);
 }
 
-/** A watch without events. */
-async function* silence(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-  await new Promise((resolve) => signal?.addEventListener("abort", resolve));
-  yield* [];
+/** A watch with these events alone. Fails when its client ends it, as a connection does. */
+async function* openWatch(signal: AbortSignal | undefined, ...events: readonly unknown[]): AsyncGenerator<Uint8Array> {
+  yield* lines(...events);
+  await new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
 }
 
 /** Starts the manager of a scene, which requests its certificate. */

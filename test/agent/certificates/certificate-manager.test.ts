@@ -248,6 +248,30 @@ describe("the certificate manager", () => {
     assert.equal(scene.requests.size, 1);
   });
 
+  it("goes on with its request when it is told again what it knows", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    const manager = await started(scene);
+    await scene.time.advance(10_000);
+    const { answers } = scene;
+    manager.specify({ names: platformNames, wanted: structuredClone(wanted) });
+    await settle();
+    assert.equal(scene.answers, answers);
+  });
+
+  it("makes another key when the one of a request that waits has not the type that is wanted now", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    await started(scene);
+    await scene.stop();
+    scene.start({ ...wanted, keyType: "ECDSA P-384" });
+    await settle();
+    const types = [...scene.requests.values()].map(({ spec }) =>
+      keyTypeOf(parseCertificateRequestPem(Buffer.from(spec.request ?? "", "base64")).publicKey),
+    );
+    assert.deepEqual(types, ["ECDSA P-256", "ECDSA P-384"]);
+  });
+
   it("does not mistake the key in use for the pending one after a kill during a renewal", async (context) => {
     const scene = new SigningScene(context);
     const { keyPem = "" } = (await started(scene)).current ?? {};

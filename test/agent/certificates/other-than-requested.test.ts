@@ -105,6 +105,7 @@ describe("a certificate manager whose signer issues something else", () => {
     const manager = await started(scene);
     const early = serial(manager);
     assert.equal(manager.status.state, "early");
+    assert.ok(scene.log.includes("this certificate is not valid yet: is the clock right?"));
     scene.issuedFromMilliseconds = 0;
     await scene.time.advance(10_000);
     assert.notEqual(serial(manager), early);

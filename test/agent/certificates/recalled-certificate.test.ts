@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { hour, minute, serial, SigningScene, started } from "./signing-scene.ts";
+import { settle } from "../virtual-time.ts";
 
 describe("a certificate manager whose signer recalls certificates", () => {
   it("renews a recalled certificate once, in its turn, and at no later look at the same recall", async (context) => {
@@ -56,6 +57,16 @@ describe("a certificate manager whose signer recalls certificates", () => {
     assert.equal(manager.status.renewAt, renewAt);
     await scene.time.advance(hour);
     assert.equal(scene.requests.size, 1);
+  });
+
+  it("renews a certificate at once whose turn is over when it learns of the recall", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    const manager = await started(scene);
+    await scene.time.advance(2 * hour + 1000);
+    manager.recall(scene.time.now() - hour);
+    await settle();
+    assert.deepEqual([scene.requests.size, manager.status.state], [2, "current"]);
   });
 
   it("renews a recalled certificate in its first turn, also when the recall is moved on again and again", async (context) => {

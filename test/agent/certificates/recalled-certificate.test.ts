@@ -139,6 +139,26 @@ describe("a certificate manager whose signer recalls certificates", () => {
     assert.equal(manager.status.failure, undefined);
   });
 
+  it("does not take the certificate of a request from before a recall for an answer to it", async (context) => {
+    const scene = new SigningScene(context);
+    scene.lifetimeMilliseconds = 100 * hour;
+    const manager = await started(scene);
+    scene.behaviour = "ignores";
+    await scene.time.advance(80 * hour);
+    scene.behaviour = "issues";
+    scene.issue([...scene.requests.keys()].at(-1) ?? "");
+    scene.behaviour = "is away";
+    await scene.time.advance(minute);
+    const recalled = scene.time.now();
+    manager.recall(recalled);
+    await scene.time.advance(hour);
+    assert.deepEqual([scene.requests.size, manager.status.state], [2, "recalled"]);
+    scene.behaviour = "issues";
+    await scene.time.advance(hour);
+    assert.equal(scene.requests.size, 3);
+    assert.ok((manager.current?.certificate.notBefore ?? 0) > recalled);
+  });
+
   it("keeps a recalled certificate while there is no better one", async (context) => {
     const scene = new SigningScene(context);
     scene.lifetimeMilliseconds = 100 * hour;

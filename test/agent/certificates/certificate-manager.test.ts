@@ -272,6 +272,17 @@ describe("the certificate manager", () => {
     assert.deepEqual(types, ["ECDSA P-256", "ECDSA P-384"]);
   });
 
+  it("counts no failure when a request ends because another one is wanted, or because the agent stops", async (context) => {
+    const scene = new SigningScene(context);
+    scene.behaviour = "ignores";
+    const manager = await started(scene);
+    manager.renewNow();
+    await settle();
+    assert.equal(scene.requests.size, 2);
+    await scene.stop();
+    assert.deepEqual([scene.failures, manager.status.failure], [0, undefined]);
+  });
+
   it("does not mistake the key in use for the pending one after a kill during a renewal", async (context) => {
     const scene = new SigningScene(context);
     const { keyPem = "" } = (await started(scene)).current ?? {};

@@ -46,7 +46,11 @@ describe("a policy in force", () => {
       .map(([, text = ""]) => JSON.parse(JSON.parse(text) as string) as { message: string; policy: string }[])
       .map((list) => list.map(({ policy, message }) => `${policy}: ${message.slice(0, 20)}`));
     const many = Array.from({ length: 15 }, (_, index) => `many: ${index} ${"x".repeat(20)}`.slice(0, 26));
-    assert.deepEqual(failures, [["soft: never", "softer: never", "softer: failed expression: 1"], many]);
+    assert.deepEqual(failures, [
+      ["soft: never", "softer: never", "softer: failed expression: 1"],
+      many,
+      ["gone: one", "gone: never", "gone: two"],
+    ]);
   });
 
   it("refuses writes with upstream's message, and lets others pass", async () => {
@@ -233,6 +237,18 @@ describe("a policy in force", () => {
     const spec = { matchConstraints: matching(["configmaps"]), validations };
     await scene.policy("many", spec, { validationActions: ["Audit"] });
     assert.equal((await scene.send("POST", `${configMaps}?dryRun=All`, configMap("many"))).status, 201);
+  });
+
+  it("annotates the audit event with the failures of each object of a deleted collection, and with equal ones once", async () => {
+    const labels = { all: "gone" };
+    for (const name of ["one", "two"]) await scene.send("POST", configMaps, configMap(name, { metadata: { labels } }));
+    const validations = [
+      { expression: "false", messageExpression: "string(oldObject.metadata.name)" },
+      { expression: "false", message: "never" },
+    ];
+    const spec = { matchConstraints: matching(["configmaps"], { operations: ["DELETE"] }), validations };
+    await scene.policy("gone", spec, { validationActions: ["Audit"] });
+    assert.equal((await scene.send("DELETE", `${configMaps}?labelSelector=all%3Dgone`)).status, 200);
   });
 
   it("is not evaluated for reviews, policies and the server's own writes", async () => {

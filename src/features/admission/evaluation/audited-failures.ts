@@ -13,21 +13,33 @@ interface AuditedFailure {
 const longestList = 64 * 1024;
 
 /**
- * Records the failures of one write whose bindings have the action Audit. All are in one annotation, a list. Upstream's has the first
- * alone, because its annotations cannot be changed.
+ * Records the failures of one request whose bindings have the action Audit. All are in one annotation, a list, each of them once: a request
+ * may write several objects (`deletecollection`), and is decided again after a conflict. Upstream's list has the first failure alone,
+ * because its annotations cannot be changed.
  */
 export class AuditedFailures {
+  static readonly #ofRequests = new WeakMap<AdmissionRecorder, AuditedFailures>();
   readonly #recorder: AdmissionRecorder;
-  #list = "";
+  readonly #failures = new Set<string>();
+  #length = 0;
 
-  constructor(recorder: AdmissionRecorder) {
+  private constructor(recorder: AdmissionRecorder) {
     this.#recorder = recorder;
+  }
+
+  /** The failures of the request that has this recorder. */
+  static of(recorder: AdmissionRecorder): AuditedFailures {
+    const known = AuditedFailures.#ofRequests.get(recorder) ?? new AuditedFailures(recorder);
+    AuditedFailures.#ofRequests.set(recorder, known);
+    return known;
   }
 
   add(failure: AuditedFailure): void {
     const text = JSON.stringify(failure);
-    if (this.#list !== "" && this.#list.length + text.length > longestList) return;
-    this.#list += this.#list === "" ? text : `,${text}`;
-    this.#recorder.annotate?.({ "validation.policy.admission.k8s.io/validation_failure": `[${this.#list}]` });
+    if (this.#failures.has(text) || (this.#length > 0 && this.#length + text.length > longestList)) return;
+    this.#failures.add(text);
+    this.#length += text.length;
+    const list = `[${[...this.#failures].join(",")}]`;
+    this.#recorder.annotate?.({ "validation.policy.admission.k8s.io/validation_failure": list });
   }
 }

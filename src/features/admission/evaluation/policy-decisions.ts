@@ -111,7 +111,7 @@ export class PolicyDecisions {
     const waiting = stores.waitForFreshCache();
     if (waiting !== undefined) await waiting;
     const written = new WrittenObjects({ names, stores, attributes, checks: new AccessChecks(authorize) });
-    const audited = new AuditedFailures(attributes.recorder);
+    const audited = AuditedFailures.of(attributes.recorder);
     const denials: Denial[] = [];
     const work = new LongWork(attributes.user);
     let steps = 0;

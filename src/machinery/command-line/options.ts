@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import { durationFault, parseDuration } from "../api/duration.ts";
 import { UsageError } from "./settings/flag.ts";
+import { keyTypes } from "../../pki/keys/keys.ts";
 import type { KeyType } from "../../pki/keys/keys.ts";
 
 /** An option that may be repeated. Its value is a list, or undefined. */
@@ -22,21 +23,18 @@ export const durationOption = (flags: string, description: string): Option => {
 
 export const secondsOf = (milliseconds: number): number => Math.round(milliseconds / 1000);
 
-const keyTypes: ReadonlyMap<string, KeyType> = new Map([
-  ["ecdsa-p256", "ECDSA P-256"],
-  ["ecdsa-p384", "ECDSA P-384"],
-  ["rsa-2048", "RSA 2048"],
-  ["rsa-4096", "RSA 4096"],
-  ["ed25519", "Ed25519"],
-]);
+/** By their names in commands, such as `ecdsa-p256`. */
+const namedKeyTypes: ReadonlyMap<string, KeyType> = new Map(
+  keyTypes.map((type) => [type.toLowerCase().replace(" p-", "-p").replace(" ", "-"), type]),
+);
 
 /** `--key-type`. Its value is a KeyType. */
 export const keyTypeOption = (): Option => {
-  const names = [...keyTypes.keys()];
+  const names = [...namedKeyTypes.keys()];
   return new Option("--key-type <type>", "the type of a new key")
     .choices(names)
     .argParser((text): KeyType => {
-      const type = keyTypes.get(text);
+      const type = namedKeyTypes.get(text);
       if (type !== undefined) return type;
       throw new UsageError(`--key-type: ${JSON.stringify(text)} is not one of ${names.join(", ")}`);
     })

@@ -125,7 +125,8 @@ export function isJson(text: string): boolean {
   if (isTooDeep(text)) throw yamlFault("nested too deeply");
   try {
     JSON.parse(text);
-    return !hasFraction(text);
+    // A longer text is refused as YAML.
+    return text.length > maximumYamlBytes || !hasFraction(text);
   } catch {
     return false;
   }

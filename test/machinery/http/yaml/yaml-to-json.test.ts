@@ -180,6 +180,11 @@ describe("YAML", () => {
     assert.equal(yamlToJson(text), text);
   });
 
+  it("leaves JSON that is too long for YAML as it is, with its fractions", () => {
+    const json = JSON.stringify({ a: 1.5, b: "x".repeat(256 * 1024) });
+    assert.equal(yamlToJson(json), json);
+  });
+
   it("takes only texts with digits for numbers, as upstream does", () => {
     const read = (text: string): unknown => JSON.parse(yamlToJson(`- ${text}`));
     for (const text of [".", "e0", "-e5", "._1", ".0_", ".5__0", ".1_e5", "12e"]) assert.deepEqual(read(text), [text]);

@@ -75,10 +75,7 @@ export class StoredObjects {
     return faults;
   }
 
-  /**
-   * Whether the server accepts an object that a reader sends back unchanged. Conflicts and running deletions are no fault. Nor is a Node with
-   * the same address twice: upstream too refuses it only in an update.
-   */
+  /** Whether the server accepts an object that a reader sends back unchanged. Conflicts and running deletions are no fault. */
   async #sendBackFault(kind: StoredKind, item: Stored): Promise<string | undefined> {
     const body = { ...item, apiVersion: kind.apiVersion, kind: kind.kind };
     const { status, body: answer } = await this.#administrator.send("PUT", `${pathOf(kind, item)}?dryRun=All`, {
@@ -86,8 +83,7 @@ export class StoredObjects {
     });
     if (status === 200 || status === 404 || status === 409) return undefined;
     const { message } = JSON.parse(answer.toString()) as { readonly message?: string };
-    if (kind.kind === "Node" && message?.includes("status.addresses[") === true && message.includes("Duplicate value"))
-      return undefined;
+    if (kind.kind === "Node" && refusedInChangesAlone.test(message ?? "")) return undefined;
     return `${status} ${message?.slice(0, 300)}`;
   }
 
@@ -122,6 +118,9 @@ export class StoredObjects {
     }
   }
 }
+
+/** What upstream too takes in the status of a Node, or in a new one, and refuses in the next change of the Node itself. */
+const refusedInChangesAlone = /(?:status\.addresses\[\d+\]: Duplicate value|metadata\.generateName: Invalid value): /;
 
 const pathOf = ({ root, plural }: StoredKind, { metadata: { namespace, name } }: Stored): string =>
   `${root}/${namespace === undefined ? "" : `namespaces/${namespace}/`}${plural}/${encodeURIComponent(name.toWellFormed())}`;

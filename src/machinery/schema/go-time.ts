@@ -54,7 +54,8 @@ export const normalizeTime = (text: string): string | null =>
 export const normalizeMicroTime = (text: string): string | null =>
   canonicalMicroTime.test(text) && text !== zeroMicroTime ? text : formatted(parseMicroTime(text), formatMicroTime);
 
-const zeroTime = "0001-01-01T00:00:00Z";
+/** How Kubernetes formats a time that is not set. */
+export const zeroTime = "0001-01-01T00:00:00Z";
 const zeroMicroTime = "0001-01-01T00:00:00.000000Z";
 /** The years 1 to 9999: the range of RFC 3339. */
 const minimumSeconds = -62_135_596_800;

@@ -96,6 +96,14 @@ describe("a server whose objects are read, like upstream,", () => {
     );
   });
 
+  it("shows Go's zero time as the creation of the mark in a table of roles", async () => {
+    const query = "watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dabsent&allowWatchBookmarks=1";
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const { bytes } = await api.send({ path: `/apis/rbac.authorization.k8s.io/v1/clusterroles?${query}`, headers });
+    const [bookmark] = bytes.toString().split("\n");
+    assert.deepEqual(JSON.parse(bookmark ?? "").object.rows[0].cells, ["", "0001-01-01T00:00:00Z"]);
+  });
+
   it("shows a dry run of a create in a table without a resourceVersion", async () => {
     const [, { metadata, rows }] = await answer({
       method: "POST",

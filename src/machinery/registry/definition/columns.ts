@@ -2,6 +2,7 @@ import type { Names } from "../../api/names.ts";
 import type { ApiObject } from "../../api/object-meta.ts";
 import type { Column } from "./resource-definition.ts";
 import { ageOf } from "./human-duration.ts";
+import { zeroTime } from "../../schema/go-time.ts";
 
 /** The object's name: the first column of almost every kind. */
 export const nameColumn = <T extends ApiObject>(names: Names): Column<T> => ({
@@ -18,12 +19,12 @@ export const ageColumn = <T extends ApiObject>(names: Names): Column<T> => ({
   cell: ({ metadata }, { now }) => ageOf(metadata.creationTimestamp, now),
 });
 
-/** The creation time. Shown for kinds that have no columns of their own upstream. */
+/** The creation time. Shown for kinds that have no columns of their own upstream. Go's zero time in a bookmark, which has no object. */
 export const createdAtColumn = <T extends ApiObject>(names: Names): Column<T> => ({
   name: "Created At",
   type: "date",
   description: creationDescription(names),
-  cell: ({ metadata }) => metadata.creationTimestamp ?? null,
+  cell: ({ metadata }) => metadata.creationTimestamp ?? zeroTime,
 });
 
 /** Upstream's description of the name, because clients compare whole tables. */

@@ -1,13 +1,14 @@
-import { rmSync } from "node:fs";
+import { removeFile } from "./remove-file.ts";
 
 /**
- * Removes the remains of a failure: a file, or a folder with everything in it. Never throws, because the error of the failure already says
- * what is wrong: a disk that refuses a write may also refuse the removal.
+ * Removes a file or a link, the remains of a failure. Never throws, because the error of the failure already says what is wrong: a disk that
+ * refuses a write may also refuse the removal. Removes no folder: the owner of a shared folder may have put one there, and could let links in
+ * it lead the removal elsewhere.
  */
 export function removeIfPossible(path: string): void {
   try {
-    rmSync(path, { recursive: true, force: true });
+    removeFile(path);
   } catch {
-    // The file or folder stays.
+    // It stays.
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import type { Logger } from "pino";
 import { namesFor } from "../../machinery/api/names.ts";
 import type { Names } from "../../machinery/api/names.ts";
@@ -19,7 +19,6 @@ import { refuseLostStore } from "../data-directory/check-data-directory.ts";
 import { refuseMovedStore } from "../data-directory/moved-store.ts";
 import type { ServerConfig } from "../settings/server-config.ts";
 import type { StorageSettings } from "../settings/storage-settings.ts";
-import { removeIfPossible } from "../../machinery/files/remove-if-possible.ts";
 import { fileFailureReason } from "../../machinery/files/unusable-file.ts";
 import { everyKey } from "../../machinery/storage/key-range.ts";
 import { endProcess } from "../../machinery/end-process.ts";
@@ -225,8 +224,12 @@ export async function openImportTarget(
     store,
     finish: () => store.compact(store.latestRevision()),
     abandon: async () => {
-      removeIfPossible(directory);
-      return !existsSync(directory);
+      try {
+        rmSync(directory, { recursive: true, force: true });
+      } catch {
+        return false; // a disk that refuses a write may also refuse the removal
+      }
+      return true;
     },
   };
 }

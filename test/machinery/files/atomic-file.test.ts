@@ -87,6 +87,14 @@ describe("a file that is written", () => {
     assert.throws(() => replacement.commit(), { code: "ELOOP", syscall: "rename" });
   });
 
+  it("leaves a folder that somebody has put in the place of what it has written", () => {
+    const replacement = openReplacement(file, { mode: 0o600 });
+    rmSync(replacement.temporary);
+    mkdirSync(join(replacement.temporary, "below"), { recursive: true });
+    replacement.discard();
+    assert.deepEqual(readdirSync(replacement.temporary), ["below"]);
+  });
+
   it("is private even if the file existed before and was readable by others", () => {
     writeFileSync(file, "theirs");
     chmodSync(file, 0o666);

@@ -4,8 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ClusterTrustBundle } from "../../features/certificates/resources.ts";
 import { writePublicFile } from "../../machinery/files/atomic-file.ts";
 import { removeUnfinished } from "../../machinery/files/unfinished-files.ts";
-import { checkParentFolders } from "../../machinery/files/folders/check-parent-folders.ts";
-import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
+import { makeGuardedFolder } from "../../machinery/files/folders/make-guarded-folder.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { largestAnswerBytes } from "../connection/agent-clients.ts";
 import type { TrustBundleFile } from "../agent-settings.ts";
@@ -133,8 +132,7 @@ export class BundleFile {
       return { state: "right", anchors, contents: found };
     }
     try {
-      checkParentFolders(dirname(file), {});
-      makeFolder(dirname(file), { mode: 0o755 });
+      makeGuardedFolder(dirname(file), { mode: 0o755 });
       writePublicFile(file, contents);
       removeUnfinished(file);
       return { state: "written", anchors, contents };

@@ -7,7 +7,7 @@ import { ownershipFault } from "../../machinery/files/file-ownership.ts";
 import { removeUnfinished } from "../../machinery/files/unfinished-files.ts";
 import type { FileOwnership } from "../../machinery/files/file-ownership.ts";
 import { checkParentFolders } from "../../machinery/files/folders/check-parent-folders.ts";
-import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
+import { makeGuardedFolder } from "../../machinery/files/folders/make-guarded-folder.ts";
 import { readRegularFile } from "../../machinery/files/regular-file.ts";
 import { encodeJavaKeyStore } from "../../pki/key-stores/java-key-store.ts";
 import { encodePkcs12 } from "../../pki/key-stores/pkcs12.ts";
@@ -129,7 +129,6 @@ export function writeCertificateOutput(output: CertificateOutput, pair: KeyPair)
   const isChanged =
     [...contents].some(([file, bytes]) => !isWritten(file, { bytes, ownership: output.ownership })) ||
     (output.type === "folder" && !hasLinks(output.folder, Object.values(output.names)));
-  if (isChanged) checkPlace(output);
   if (isChanged && output.type === "folder") {
     const byName = new Map([...contents].map(([file, bytes]) => [relative(output.folder, file), bytes]));
     writeVersion(output.folder, { contents: byName, ownership: output.ownership });
@@ -155,7 +154,7 @@ function isWritten(file: string, { bytes, ownership }: FileContents): boolean {
 }
 
 function writeFile(file: string, { bytes, ownership }: FileContents): void {
-  makeFolder(dirname(file), { mode: 0o755 });
+  makeGuardedFolder(dirname(file), { mode: 0o755, uid: ownership.uid });
   writeFileAtomically(file, { contents: bytes, ...ownership, isOwnershipKept: true });
   removeUnfinished(file); // unfinished files hold keys
 }

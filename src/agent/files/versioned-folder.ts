@@ -6,6 +6,7 @@ import { isUnfinishedFile } from "../../machinery/files/unfinished-files.ts";
 import type { FileOwnership } from "../../machinery/files/file-ownership.ts";
 import { linkTarget } from "../../machinery/files/link-target.ts";
 import { makeFolder } from "../../machinery/files/folders/make-folder.ts";
+import { makeGuardedFolder } from "../../machinery/files/folders/make-guarded-folder.ts";
 import { UnusableFile, asUnusableFile } from "../../machinery/files/unusable-file.ts";
 
 // Several files that change at the same moment, as in the volumes of Kubernetes. Each name in the folder is a link that goes through the
@@ -28,7 +29,7 @@ export const hasLinks = (folder: string, names: Iterable<string>): boolean =>
 export function writeVersion(folder: string, files: VersionedFiles): void {
   const names = new Set(files.contents.keys());
   try {
-    makeFolder(folder, { mode: 0o755 });
+    makeGuardedFolder(folder, { mode: 0o755, uid: files.ownership.uid });
     checkFolder(folder, names);
     const previous = linkTarget(join(folder, currentLink));
     const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;

@@ -3,24 +3,38 @@ import type { Stats } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { UnusableFile, asUnusableFile } from "../unusable-file.ts";
 
+interface ParentFolderOptions {
+  /** This user may replace the folder too. */
+  readonly uid?: number | undefined;
+  /** Default: missing parts of the path are skipped. */
+  readonly mustExist?: boolean;
+}
+
 /**
  * Throws UnusableFile when another user could replace a folder: a user who can rename a folder above it, or who owns a link of its path,
  * could put another folder or a link in its place. Root, the process's own user and `uid` are allowed to (sshd: `StrictModes`), and groups
- * too, because many systems give each user a group of its own. Missing parts of the path are skipped.
+ * too, because many systems give each user a group of its own.
  */
-export function checkParentFolders(folder: string, { uid }: { readonly uid?: number }): void {
+export function checkParentFolders(folder: string, { uid, mustExist = false }: ParentFolderOptions): void {
   const user = process.geteuid?.();
   if (user === undefined) return; // Windows has no file modes
   try {
-    checkSteps(folder, new Set([0, user, uid]));
+    checkSteps(folder, { trusted: new Set([0, user, uid]), mustExist });
   } catch (error) {
     throw asUnusableFile(folder, error);
   }
 }
 
-function checkSteps(folder: string, trusted: ReadonlySet<number | undefined>): void {
+function checkSteps(
+  folder: string,
+  { trusted, mustExist }: { readonly trusted: ReadonlySet<number | undefined>; readonly mustExist: boolean },
+): void {
   const itself = existsSync(folder) ? realpathSync(folder) : undefined;
   for (const { path, status } of wayTo(resolve(folder), new Set())) {
+    if (status === undefined) {
+      if (mustExist) throw new UnusableFile(`${path} has just been removed; let no other program remove it`);
+      continue;
+    }
     // The owner of the folder itself can move it only if all users may write to its parent folder.
     const isMovable = path !== itself || isOpenToAll(lstatSync(dirname(path)));
     if (isMovable && !trusted.has(status.uid)) {
@@ -45,7 +59,8 @@ const sticky = 0o1000;
 
 interface Step {
   readonly path: string;
-  readonly status: Stats;
+  /** Undefined: nothing is there. */
+  readonly status: Stats | undefined;
 }
 
 /** The folders and links that lead to a path, then the path itself. */
@@ -55,7 +70,6 @@ function* wayTo(path: string, seen: Set<string>): Iterable<Step> {
   const above = dirname(path);
   if (above !== path) yield* wayTo(above, seen);
   const status = lstatSync(path, { throwIfNoEntry: false });
-  if (status === undefined) return;
   yield { path, status };
-  if (status.isSymbolicLink()) yield* wayTo(resolve(realpathSync(above), readlinkSync(path)), seen);
+  if (status?.isSymbolicLink() === true) yield* wayTo(resolve(realpathSync(above), readlinkSync(path)), seen);
 }

@@ -43,6 +43,7 @@ const ownFiles: Made = { ownership: { mode: 0o600, isOwnershipKept: true }, hasL
 /** Throws UnusableFile unless the agent can start with this data directory, and keep its files there. */
 export function checkAgentFolder(folder: string): CheckFinding {
   if (existsSync(folder)) checkOwnable(folder);
+  checkParentFolders(folder, { uid: statSync(folder, { throwIfNoEntry: false })?.uid });
   checkCertificatesFolder(folder, { mayBeOfOthers: process.getuid?.() === 0 }); // root asks for the agent's user
   return checkFolder(folder, ownFiles);
 }

@@ -436,6 +436,20 @@ describe("the check of an agent's settings", () => {
     assert.throws(() => ownDataDirectory(dataDirectory), { name: "UnusableFile", message: fault });
   });
 
+  it("finds a data directory that other users could replace, and starts no agent with it", async () => {
+    const shared = join(folder, "open to all");
+    const dataDirectory = join(shared, "data");
+    mkdirSync(shared);
+    chmodSync(shared, 0o777);
+    const fault = `${shared} can be changed by all users, who could put something else in the place of ${dataDirectory}; chmod o-w it, or name a folder elsewhere`;
+    for (const make of [() => {}, () => mkdirSync(dataDirectory, { mode: 0o700 })]) {
+      make();
+      assert.deepEqual(await check({ dataDirectory }), [`FAULT  the data directory ${dataDirectory}: ${fault}`]);
+      assert.throws(() => ownDataDirectory(dataDirectory), { name: "UnusableFile", message: fault });
+    }
+    assert.deepEqual(readdirSync(dataDirectory), []);
+  });
+
   it("takes no folder beside the files for the place of a file", async () => {
     const dataDirectory = join(folder, "crowded");
     mkdirSync(join(dataDirectory, "check"), { recursive: true });

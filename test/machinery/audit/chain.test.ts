@@ -276,6 +276,18 @@ describe("a chained log", () => {
     assert.deepEqual([report.faults, report.files.length], [[], 3]);
   });
 
+  it("is not cut for a process that writes for the first time when another has gone on behind a moved file", async () => {
+    const own = new Log();
+    const [first, second] = [own.open(), own.open()];
+    await first.append([event(1)]);
+    renameSync(own.path, join(own.folder, "1.log"));
+    await first.append([event(2)]);
+    await second.append([event(3)]);
+    first.close();
+    second.close();
+    assert.deepEqual([own.cuts, (await own.verify()).faults], [[], []]);
+  });
+
   it("without the kept checkpoint does not show that its end is missing from a checkpoint on", async () => {
     const own = new Log();
     const file = own.open();

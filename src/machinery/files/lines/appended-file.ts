@@ -125,8 +125,10 @@ export class AppendedFile {
     const { links, maximumBytes } = this.#options;
     if (this.isMoved) {
       // Another process may have written more to the file before it was moved.
-      this.#continues(fstatSync(this.#fd).size);
+      const lastLine = lastLineOf(this.#fd, fstatSync(this.#fd).size);
       this.#reopen();
+      // A file with lines goes on after its own last line, which is newer.
+      if (fstatSync(this.#fd).size === 0) links?.continueAfter(lastLine);
     }
     let size = fstatSync(this.#fd).size;
     const addedBytes = lines.reduce((total, line) => total + Buffer.byteLength(line) + 1, 0);
@@ -207,7 +209,7 @@ export class AppendedFile {
 
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
 
-/** The last line of a file that is not empty and ends with a line break. */
+/** The last line of a file that ends with a line break. Empty for an empty file. */
 function lastLineOf(fd: number, size: number): string {
   for (let bytes = Math.min(size, tailBytes); ; bytes = Math.min(size, bytes * 2)) {
     const tail = Buffer.alloc(bytes);

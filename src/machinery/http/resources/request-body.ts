@@ -9,7 +9,7 @@ import { currentTrace } from "../../tracing/request-trace.ts";
 import { bodyFormat } from "../content-type.ts";
 import { decodeUtf8InTurns } from "../decode-utf8-in-turns.ts";
 import type { Format } from "../negotiation.ts";
-import { isJson, YamlFault, yamlToJsonInTurns } from "../yaml/yaml-to-json.ts";
+import { jsonInYaml, YamlFault, yamlToJsonInTurns } from "../yaml/yaml-to-json.ts";
 import { longRequestTurn } from "./long-request-turn.ts";
 import type { TurnTaker } from "./long-request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
@@ -70,7 +70,8 @@ export async function readYaml(bytes: Buffer, sender: BodySender): Promise<strin
   // Upstream refuses it too: a file in another character set would be stored without its accents.
   if (!isUtf8(bytes)) throw new YamlFault("yaml: the text is not UTF-8");
   const text = bytes.toString("utf8");
-  if (isJson(text)) return text;
+  const json = jsonInYaml(text);
+  if (json !== undefined) return json;
   // Waits only if `readBytes` has not: while a request waits here, its text is in memory besides its bytes.
   if (!takesTurn(sender, text)) await longRequestTurn(sender);
   return yamlToJsonInTurns(text);

@@ -36,9 +36,9 @@ const mergedMemberLength = 128;
  * numbers, so that the JSON reader reports the same faults. Keys that are not strings, and `<<`, are handled like in
  * sigs.k8s.io/yaml. Limits bytes, depth and the expansion of aliases. Throws a YamlFault, or a 413 for too much.
  */
-export const yamlToJson = (text: string): string => (isJson(text) ? text : runToEnd(convert(withLineFeeds(text))));
+export const yamlToJson = (text: string): string => jsonInYaml(text) ?? runToEnd(convert(withLineFeeds(text)));
 
-/** The same for the text of a request that is not JSON (`isJson`). A long text is converted in turns, between which other requests run. */
+/** The same for the text of a request that is not JSON (`jsonInYaml`). A long text is converted in turns, between which other requests run. */
 export const yamlToJsonInTurns = (text: string): MaybePromise<string> => inTurns(convert(withLineFeeds(text)));
 
 /** Replaces the line breaks of YAML 1.1 that the library does not read as line breaks. */
@@ -105,31 +105,31 @@ const openEndOf = (text: string): number | undefined =>
 /** Characters that JSON strings may contain, but that YAML does not allow or reads as a line break. */
 const unlikeYaml = /[\u007f-\u009f\ufffe\uffff]/;
 
-/** A number with a fraction or an exponent, where strings hide none. YAML reads `15.0` as the whole number 15, JSON's reader does not. */
+/** A number with a fraction or an exponent, or text in a string that looks so. */
 const maybeFraction = /[:[,]\s*-?\d+[.eE]/;
-const stringOrFraction = /"[^"\\]*(?:\\.[^"\\]*)*"|\d[.eE]/g;
+const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 
-function hasFraction(json: string): boolean {
-  if (!maybeFraction.test(json)) return false;
-  for (const [token] of json.matchAll(stringOrFraction)) if (!token.startsWith('"')) return true;
-  return false;
+/** A string or a number of JSON as YAML reads it: `15.0` is the whole number 15, and a number that is too large is a text. */
+function readAsYaml(token: string): string {
+  if (token.startsWith('"') || !/[.eE]/.test(token)) return token;
+  const value = Number(token);
+  return JSON.stringify(Number.isFinite(value) ? value : token);
 }
 
 /**
- * Whether a text is JSON that means the same in YAML, but is read much faster. Throws a YamlFault when it is nested too deeply for
- * both, and a 413 for too many values.
+ * The JSON of a text that is JSON and means the same in YAML, but is read much faster. Undefined: the text is something else. Throws a
+ * YamlFault when it is nested too deeply for both, and a 413 for too many values.
  */
-export function isJson(text: string): boolean {
-  if (!/^\s*[{[]/.test(text) || unlikeYaml.test(text)) return false;
+export function jsonInYaml(text: string): string | undefined {
+  if (!/^\s*[{[]/.test(text) || unlikeYaml.test(text)) return undefined;
   // Before JSON.parse, which has no limit for the depth.
   if (isTooDeep(text)) throw yamlFault("nested too deeply");
   try {
     JSON.parse(text);
-    // A longer text is refused as YAML.
-    return text.length > maximumYamlBytes || !hasFraction(text);
   } catch {
-    return false;
+    return undefined;
   }
+  return maybeFraction.test(text) ? text.replace(stringOrNumber, readAsYaml) : text;
 }
 
 /**

@@ -174,15 +174,21 @@ describe("YAML", () => {
     assert.equal(yamlToJson('{"a": 1,  "a": 2}'), '{"a": 1,  "a": 2}');
   });
 
-  it("reads the whole numbers of JSON that are written with a fraction or an exponent, as upstream does", () => {
-    assert.equal(yamlToJson('{"a":15.0,"b":[-1e3, 1.5]}'), '{"a":15,"b":[-1000,1.5]}');
-    const text = '{"image":"a:1.25","quoted":"\\":1.5"}';
-    assert.equal(yamlToJson(text), text);
+  it("reads the numbers of JSON that have a fraction or an exponent as upstream does, also in JSON that is too long for YAML", () => {
+    assert.equal(yamlToJson('{"a":15.0,"b":[-1e3, 1.5]}'), '{"a":15,"b":[-1000, 1.5]}');
+    assert.equal(
+      yamlToJson('{"a":1E+2,"b":1e400,"c":12345678901234567890}'),
+      '{"a":100,"b":"1e400","c":12345678901234567890}',
+    );
+    for (const long of ["x".repeat(256 * 1024), Array.from({ length: 11_000 }, (_, index) => index)]) {
+      const json = JSON.stringify({ long });
+      assert.equal(yamlToJson(`{"a":15.0,${json.slice(1)}`), `{"a":15,${json.slice(1)}`);
+    }
   });
 
-  it("leaves JSON that is too long for YAML as it is, with its fractions", () => {
-    const json = JSON.stringify({ a: 1.5, b: "x".repeat(256 * 1024) });
-    assert.equal(yamlToJson(json), json);
+  it("finds no numbers in the strings of JSON", () => {
+    const text = String.raw`{"image":"a:1.25","quoted":"\":1.0","slash\\":"[2.0","b":1.5}`;
+    assert.equal(yamlToJson(text), text);
   });
 
   it("takes only texts with digits for numbers, as upstream does", () => {

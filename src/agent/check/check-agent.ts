@@ -5,6 +5,7 @@ import { fileFailureReason, namesPath } from "../../machinery/files/unusable-fil
 import { ServerUnreachable } from "../connection/explained-transport.ts";
 import { readAgentStatus } from "../agent-control.ts";
 import type { AgentSettings, ServiceCertificate, TrustBundleFile } from "../agent-settings.ts";
+import { failureReason } from "../failure-reason.ts";
 import { outputPath } from "../files/certificate-output.ts";
 import {
   checkAgentFolder,
@@ -102,7 +103,7 @@ async function findingOf(check: () => Promise<CheckFinding> | CheckFinding | voi
     return (await check()) ?? ok;
   } catch (error) {
     if (error instanceof ServerUnreachable) return faulty(error.reason);
-    return faulty(namesPath(error) ? fileFailureReason(error) : messageOf(error));
+    return faulty(namesPath(error) ? fileFailureReason(error) : failureReason(error));
   }
 }
 

@@ -33,9 +33,9 @@ export const explainedTransport = (
   close: () => transport.close(),
 });
 
-/** Whether an answer is a web page of a proxy, or of a network's login, with a success or a redirection. No API server answers with one. */
+/** Whether an answer is a web page of a proxy, or of a network's login, or leads to one. No API server answers so. */
 const isPage = ({ status, headers }: ClientResponse): boolean =>
-  status < 400 && /^text\/html\b/i.test(String(headers["content-type"]));
+  (status >= 300 && status < 400) || (status < 300 && /^text\/html\b/i.test(String(headers["content-type"])));
 
 const pageAdvice =
-  "a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy";
+  "a web page, or a way to one, came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy";

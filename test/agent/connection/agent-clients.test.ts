@@ -60,14 +60,19 @@ test("an answer that does not come to its end names its server, and the next req
 });
 
 test("a web page in place of an answer, or a way to one, names its server, and the next request goes to the next one", async () => {
-  for (const status of [200, 302]) {
+  const html = { "content-type": "text/html; charset=utf-8" };
+  for (const [status, headers] of [
+    [200, html],
+    [302, html],
+    [308, {}],
+  ] as const) {
     const client = clientOf({
-      "https://one": () => ({ status, headers: { "content-type": "text/html; charset=utf-8" }, body: page() }),
+      "https://one": () => ({ status, headers, body: page() }),
       "https://two": () => ({ status: 200, headers: { "content-type": "application/json" }, body: groups() }),
     });
     await assert.rejects(client.request("/apis"), {
       message:
-        "cannot reach the server https://one: a web page came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy",
+        "cannot reach the server https://one: a web page, or a way to one, came in place of its answer, as of a proxy or a login; check the server's URL, and the proxy",
     });
     assert.deepEqual(await client.request("/apis"), { groups: [] });
   }
@@ -86,7 +91,10 @@ test("a web page is not read on, as it may be endless in place of a watch", asyn
   const client = clientOf({
     "https://one": () => ({ status: 200, headers: { "content-type": "text/html" }, body: endless() }),
   });
-  await assert.rejects(client.stream("/apis", { query: "watch=true" }), /a web page came in place of its answer/);
+  await assert.rejects(
+    client.stream("/apis", { query: "watch=true" }),
+    /a web page, or a way to one, came in place of its answer/,
+  );
   assert.ok(isEnded);
 });
 

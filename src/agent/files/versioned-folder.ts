@@ -1,5 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import { checkReplaceable, flushFolder, replaceLink, writeFileAtomically } from "../../machinery/files/atomic-file.ts";
 import { isUnfinishedFile } from "../../machinery/files/unfinished-files.ts";
@@ -27,19 +37,40 @@ export const hasLinks = (folder: string, names: Iterable<string>): boolean =>
 
 /** Writes the next version of a folder's files. The previous version stays, because programs may be reading it. Throws UnusableFile. */
 export function writeVersion(folder: string, files: VersionedFiles): void {
-  const names = new Set(files.contents.keys());
   try {
     makeGuardedFolder(folder, { mode: 0o755, uid: files.ownership.uid });
-    checkFolder(folder, names);
-    const previous = linkTarget(join(folder, currentLink));
-    const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
-    makeCurrent(folder, { ...files, version });
-    for (const name of names) makeLink(folder, name);
-    removeOthers(folder, { names, versions: [version, previous] });
-    flushFolder(folder);
+    inHeldFolder(folder, (held) => writeInto(held, files));
   } catch (error) {
     throw asUnusableFile(`cannot write to ${folder}`, error);
   }
+}
+
+/**
+ * Calls `write` with a path that stays this folder: the owner of the files may own a folder above it too, and put another one in its place
+ * meanwhile. Only Linux has such paths.
+ */
+function inHeldFolder(folder: string, write: (held: string) => void): void {
+  const descriptor = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  const held = `/proc/self/fd/${descriptor}`;
+  try {
+    write(existsSync(held) ? held : folder);
+  } catch (error) {
+    if (!(error instanceof UnusableFile)) throw error;
+    throw new UnusableFile(error.message.replaceAll(held, folder), { cause: error.cause });
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function writeInto(folder: string, files: VersionedFiles): void {
+  const names = new Set(files.contents.keys());
+  checkFolder(folder, names);
+  const previous = linkTarget(join(folder, currentLink));
+  const version = `..${new Date().toISOString().replaceAll(/[:.T]/g, "-").slice(0, -1)}.${randomBytes(4).toString("hex")}`;
+  makeCurrent(folder, { ...files, version });
+  for (const name of names) makeLink(folder, name);
+  removeOthers(folder, { names, versions: [version, previous] });
+  flushFolder(folder);
 }
 
 function makeCurrent(

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
+import fs, {
   chmodSync,
   chownSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -13,6 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { writeCertificateOutput } from "../../../src/agent/files/certificate-output.ts";
@@ -164,6 +166,36 @@ describe("the files of a service's certificate", () => {
     chownSync(join(folder, "tls"), 1, 1);
     assert.throws(() => writeCertificateOutput(output, newPair()), /tls can be changed by other users/);
   });
+
+  it(
+    "are written, and old ones removed, in the folder that was checked, although its path leads elsewhere meanwhile",
+    { skip: !existsSync("/proc/self/fd") && "only Linux can hold a folder" },
+    (context) => {
+      const folder = temporaryFolder();
+      const tls = join(folder, "tls");
+      const [other, moved] = [join(folder, "other"), join(folder, "moved")];
+      const [, output = assert.fail()] = outputsIn(folder);
+      writeCertificateOutput(output, newPair());
+      const old = "..2020-01-01-00-00-00-000.0123abcd";
+      mkdirSync(join(other, old), { recursive: true });
+      const { renameSync } = fs;
+      context.mock.method(fs, "renameSync", (from: string, to: string) => {
+        renameSync(from, to);
+        if (!to.endsWith("..data")) return;
+        renameSync(tls, moved);
+        renameSync(other, tls);
+      });
+      syncBuiltinESMExports();
+      context.after(() => {
+        context.mock.restoreAll();
+        syncBuiltinESMExports();
+      });
+      const pair = newPair();
+      writeCertificateOutput(output, pair);
+      assert.deepEqual(readdirSync(tls), [old]);
+      assert.equal(readFileSync(join(moved, "tls.key"), "utf8"), pair.keyPem);
+    },
+  );
 
   it("are in a folder the parts that are wanted now, each of the newest version, and nothing of a write that was killed", () => {
     const folder = temporaryFolder();

@@ -410,9 +410,11 @@ export class EtcdStore implements Store {
 /** For answers without content. */
 const unread = (): void => {};
 
+/** The failures that are no refusals. A proxy that ends sends `canceled` for calls that it has passed on. */
+const openOutcomes: readonly number[] = [grpcStatus.canceled, grpcStatus.unknown, grpcStatus.internal];
+
 /** Whether etcd may have executed the call: it failed, and did not refuse. */
-const mayHaveBeenDone = (error: GrpcError): boolean =>
-  error.code === grpcStatus.unknown || error.code === grpcStatus.internal || isOutOfSpace(error);
+const mayHaveBeenDone = (error: GrpcError): boolean => openOutcomes.includes(error.code) || isOutOfSpace(error);
 
 const wentBack = (revision: number): StoreUnavailable =>
   new StoreUnavailable(

@@ -44,6 +44,20 @@ it("an answer of etcd that can't be read is an outage for reads, and leaves open
   );
 });
 
+for (const status of ["canceled", "unknown", "internal"] as const) {
+  it(`a write that fails with the gRPC status ${status} may have been made`, async () => {
+    await using etcd = await startFakeEtcd({
+      onCall: (call) =>
+        call.path.endsWith("Txn") ? call.fail(grpcStatus[status], "it ended") : call.answer(Buffer.alloc(0)),
+    });
+    await using store = openOn(etcd.url);
+    await assert.rejects(
+      store.write({ key: "/a", value: Buffer.from("{}"), expectedRevision: 1 }),
+      new WriteOutcomeUnknown("it ended"),
+    );
+  });
+}
+
 it("an answer with a revision that no etcd has is an outage, not a revision to wait for: the next one is right", async () => {
   let revision = 2 ** 63 - 2 ** 10;
   await using etcd = await startFakeEtcd({

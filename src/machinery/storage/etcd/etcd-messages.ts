@@ -154,7 +154,7 @@ function encodeGuarded(
   return writer.finish();
 }
 
-/** Reads the answers to the inner transactions, in their order. Undefined: the guard did not have its revision. */
+/** Reads the answers to the inner transactions, in their order. Undefined: the guard did not have its revision. Throws for an empty answer. */
 function decodeGuarded<Answer extends { readonly revision: number }>(
   message: Uint8Array,
   readInner: (reader: ProtobufReader) => Answer,
@@ -171,6 +171,8 @@ function decodeGuarded<Answer extends { readonly revision: number }>(
       while (response.nextField()) if (response.field === 4) answers.push(readInner(response.message()));
     }
   }
+  // An empty answer, of something between this server and etcd, would say that the guard is lost.
+  if (!isKept && revision === 0) throw new Error("it has no revision");
   // Only the outer answer has the revision, which all inner transactions share.
   return isKept ? answers.map((answer) => ({ ...answer, revision })) : undefined;
 }

@@ -98,6 +98,19 @@ it("an answer without a revision is an outage, not an etcd that has lost writes,
   assert.equal(await store.latestRevision(), 7);
 });
 
+it("an empty answer leaves open what a write did, and does not say that the server's objects are gone", async () => {
+  const answers = [swappedAt(7), Buffer.alloc(0), Buffer.alloc(0)];
+  await using etcd = await startFakeEtcd({
+    onCall: (call) => call.answer((call.path.endsWith("Txn") && answers.shift()) || Buffer.alloc(0)),
+  });
+  await using store = openOn(etcd.url);
+  await store.open();
+  const write = { key: "/a", value: Buffer.from("{}"), expectedRevision: 1 };
+  const unknown = new WriteOutcomeUnknown(`${etcd.url} sent an answer that can't be read: it has no revision`);
+  await assert.rejects(store.write(write), unknown);
+  await assert.rejects(store.writeTogether([write]), unknown);
+});
+
 for (const [what, keys] of [
   ["without an entry", []],
   ["with entries that it sent before", ["/signet/a"]],

@@ -3,6 +3,7 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -21,6 +22,7 @@ import { errorCode } from "../../../src/machinery/api/thrown-error.ts";
 import { ChainLinks } from "../../../src/machinery/audit/chain/chain-links.ts";
 import { verifyAuditChain } from "../../../src/machinery/audit/chain/verify-chain.ts";
 import type { ChainReport } from "../../../src/machinery/audit/chain/verify-chain.ts";
+import { fileTarget } from "../../../src/machinery/audit/file-target.ts";
 import { AppendedFile } from "../../../src/machinery/files/lines/appended-file.ts";
 import { SqliteLock } from "../../../src/machinery/files/locks/sqlite-lock.ts";
 import { temporaryFolder } from "../../temporary-folder.ts";
@@ -29,6 +31,8 @@ const root = temporaryFolder();
 const event = (index: number): string =>
   JSON.stringify({ kind: "Event", auditID: `é ${index}`, annotations: { a: "b" } });
 const unannotated = '{"kind":"Event","annotations":{}}';
+
+const checkpointMilliseconds = 50;
 
 /** A log in a folder of its own, and the processes that write it. */
 class Log {
@@ -56,16 +60,21 @@ class Log {
       lock: new SqliteLock(join(this.folder, "lock")),
       maximumBytes,
       now: () => this.now++,
-      links: new ChainLinks({
-        privateKey: this.privateKey,
-        checkpointFile: this.checkpointFile,
-        checkpointMilliseconds: 50,
-        writers: { areGone: () => this.areWritersGone, join() {}, leave() {} },
-        now: () => this.now,
-        onCut: (cut) => this.cuts.push(cut),
-        onNotKept: (error) => this.notKept.push(errorCode(error)),
-      }),
+      links: this.links(),
       onMoved: () => {},
+    });
+  }
+
+  /** The links of a process that writes. */
+  links(): ChainLinks {
+    return new ChainLinks({
+      privateKey: this.privateKey,
+      checkpointFile: this.checkpointFile,
+      checkpointMilliseconds,
+      writers: { areGone: () => this.areWritersGone, join() {}, leave() {} },
+      now: () => this.now,
+      onCut: (cut) => this.cuts.push(cut),
+      onNotKept: (error) => this.notKept.push(errorCode(error)),
     });
   }
 
@@ -274,6 +283,32 @@ describe("a chained log", () => {
     second.close();
     const report = await own.verify();
     assert.deepEqual([report.faults, report.files.length], [[], 3]);
+  });
+
+  it("goes on in a new file where logrotate moves its file away, also while its process has no events", async (t) => {
+    t.mock.timers.enable({ apis: ["setInterval"] });
+    const own = new Log();
+    const target = fileTarget({
+      path: own.path,
+      lockFile: join(own.folder, "lock"),
+      tidyLockFile: join(own.folder, "tidy-lock"),
+      maximumBytes: 0,
+      maximumBackups: 0,
+      maximumAgeMilliseconds: 0,
+      isCompressed: false,
+      chain: { links: own.links(), checkpointMilliseconds },
+      clock: { now: () => own.now },
+      monotonic: { now: () => own.now },
+      onTidyFailure: (error) => assert.fail(String(error)),
+    });
+    own.now += checkpointMilliseconds; // so that the event is signed at once
+    await target.deliver([event(1)]);
+    renameSync(own.path, join(own.folder, "1.log"));
+    t.mock.timers.tick(checkpointMilliseconds);
+    await new Promise(setImmediate);
+    assert.ok(existsSync(own.path));
+    await target.close();
+    assert.deepEqual((await own.verify()).faults, []);
   });
 
   it("is not cut for a process that writes for the first time when another has gone on behind a moved file", async () => {

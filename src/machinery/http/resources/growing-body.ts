@@ -18,7 +18,7 @@ export class GrowingBody {
   #end: number;
   #bytes: Buffer = Buffer.allocUnsafeSlow(firstBytes);
 
-  /** `headBytes`: how long the head at most is that `finish` puts before the parts. */
+  /** `headBytes`: the most bytes of the head that `finish` puts before the parts. */
   constructor({ work, headBytes }: { readonly work: LongWork; readonly headBytes: number }) {
     this.#work = work;
     this.#start = headBytes;

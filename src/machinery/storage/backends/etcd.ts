@@ -411,10 +411,10 @@ export class EtcdStore implements Store {
 const unread = (): void => {};
 
 /** The failures that are no refusals. A proxy that ends sends `canceled` for calls that it has passed on. */
-const openOutcomes: readonly number[] = [grpcStatus.canceled, grpcStatus.unknown, grpcStatus.internal];
+const openOutcomes: ReadonlySet<number> = new Set([grpcStatus.canceled, grpcStatus.unknown, grpcStatus.internal]);
 
 /** Whether etcd may have executed the call: it failed, and did not refuse. */
-const mayHaveBeenDone = (error: GrpcError): boolean => openOutcomes.includes(error.code) || isOutOfSpace(error);
+const mayHaveBeenDone = (error: GrpcError): boolean => openOutcomes.has(error.code) || isOutOfSpace(error);
 
 const wentBack = (revision: number): StoreUnavailable =>
   new StoreUnavailable(

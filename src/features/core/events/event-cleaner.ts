@@ -42,6 +42,7 @@ export const eventCleaner: Controller = {
           return `waits: the event expires in ${Math.ceil(wait / 1000)} s`;
         }
         await deleteWithUid(client.resource(eventResource(names), event.metadata.namespace), event);
+        delays.forget(key);
         return "removed the event: it has expired";
       },
     });

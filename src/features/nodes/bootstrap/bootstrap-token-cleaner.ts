@@ -38,6 +38,7 @@ export const bootstrapTokenCleaner: Controller = {
           return `waits: the token has expired, and is removed in ${Math.ceil(wait / 1000)} s`;
         }
         await deleteWithUid(client.resource(secretResource(names), namespace), secret);
+        delays.forget(key); // its name may be used again
         return "removed the token: it has expired";
       },
     });

@@ -88,6 +88,19 @@ describe("a bootstrap token that has expired", () => {
     await untilGone("today0");
   });
 
+  it("is kept for an hour when it is made again with the name of one that was deleted", async () => {
+    time.pass(hour);
+    await loop.queue.whenIdle();
+    time.pass(hour);
+    await untilGone("today0");
+    await loop.queue.whenIdle();
+    await secrets().create(bootstrapToken("today0", timestamp(now)));
+    await loop.queue.whenIdle();
+    assert.equal((await names()).length, 3);
+    time.pass(hour);
+    await untilGone("today0");
+  });
+
   it("leaves a Secret of another type that was made with its name", async () => {
     await secrets().delete("bootstrap-token-today0");
     await secrets().create({ ...bootstrapToken("today0", timestamp(now + hour)), type: "Opaque" });

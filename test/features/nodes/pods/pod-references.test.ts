@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { platformNames as names } from "../../../../src/machinery/api/names.ts";
 import { podReferences, podSchema } from "../../../../src/features/nodes/pods/schema/pod-schema.ts";
 import type { Field, Schema } from "../../../../src/machinery/schema/schema.ts";
+import { MemoryStore } from "../../../../src/machinery/storage/backends/memory.ts";
 import { ForgetfulStore } from "../../../machinery/registry/forgetful-store.ts";
 import { InProcess } from "../../../server/in-process.ts";
+import { keptStore } from "../../../server/kept-store.ts";
 import { startTestServer } from "../../../test-server.ts";
 import type { TestServer } from "../../../test-server.ts";
 
@@ -121,8 +126,9 @@ describe("the schema of a Pod", () => {
   });
 });
 
+const nodeUser = { "impersonate-user": "system:node:n1", "impersonate-group": "system:nodes" };
+
 describe("a reference of a Pod", () => {
-  const nodeUser = { "impersonate-user": "system:node:n1", "impersonate-group": "system:nodes" };
   const collection = "/api/v1/namespaces/default/pods";
   const contents = { Secret: "secrets", ConfigMap: "configmaps", ServiceAccount: "serviceaccounts" } as const;
   let server: TestServer;
@@ -210,6 +216,29 @@ describe("a reference of a Pod", () => {
     }
   });
 
+  it("lets the node read an object as long as one of its Pods refers to it, whatever its other Pods do", async () => {
+    const referring: Readonly<Record<string, readonly string[]>> = {
+      p: ["target"],
+      q: ["target", "other"],
+      r: ["other"],
+    };
+    for (const [name, secrets] of Object.entries(referring)) {
+      const envFrom = secrets.map((secret) => ({ secretRef: { name: secret } }));
+      const spec = { nodeName: "n1", containers: [{ name: "c", image: "i", envFrom }] };
+      const body = { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+      assert.equal((await api.send(collection, { method: "POST", body })).status, 201);
+    }
+    const both = ["secrets/target", "secrets/other", "serviceaccounts/default"];
+    assert.deepEqual(await readable(), both);
+    const readableAfter = async (gone: string): Promise<string[]> => {
+      await api.send(`${collection}/${gone}`, { method: "DELETE", body: { gracePeriodSeconds: 0 } });
+      return readable();
+    };
+    assert.deepEqual(await readableAfter("q"), both);
+    assert.deepEqual(await readableAfter("p"), ["secrets/other", "serviceaccounts/default"]);
+    assert.deepEqual(await readableAfter("r"), []);
+  });
+
   it("of a new Pod's ephemeral container is refused for every user", async () => {
     for (const one of marked.filter(hasEphemeral)) {
       const answer = await api.json(collection, { method: "POST", body: podWith(one, {}) });
@@ -264,6 +293,38 @@ describe("a reference of a Pod", () => {
   });
 });
 
+describe("a Pod from before a restart of the server", () => {
+  it("still lets its node read what it refers to, and nothing else", async () => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), "signet-pod-references-"));
+    const store = keptStore(new MemoryStore());
+    const start = (): Promise<TestServer> =>
+      startTestServer({ dataDirectory, store, settings: { controllers: false } });
+    const namespace = "/api/v1/namespaces/default";
+    const first = await start();
+    const spec = {
+      nodeName: "n1",
+      containers: [{ name: "c", image: "i", envFrom: [{ secretRef: { name: "target" } }] }],
+    };
+    for (const [resource, body] of [
+      ["serviceaccounts", { metadata: { name: "default" } }],
+      ["secrets", { metadata: { name: "target" } }],
+      ["secrets", { metadata: { name: "other" } }],
+      ["pods", { metadata: { name: "p" }, spec }],
+    ] as const) {
+      const created = await new InProcess(first).send(`${namespace}/${resource}`, { method: "POST", body });
+      assert.equal(created.status, 201);
+    }
+    await first.stop();
+
+    const second = await start();
+    const read = async (name: string): Promise<number> =>
+      (await new InProcess(second).send(`${namespace}/secrets/${name}`, { headers: nodeUser })).status;
+    assert.deepEqual([await read("target"), await read("other")], [200, 403]);
+    await second.stop();
+    rmSync(dataDirectory, { recursive: true });
+  });
+});
+
 describe("a Pod that cannot be read any more", () => {
   it("opens nothing to its node, because nobody knows what it refers to", async () => {
     const store = new ForgetfulStore();
@@ -279,8 +340,8 @@ describe("a Pod that cannot be read any more", () => {
       ["pods", { metadata: { name: "p" }, spec }],
     ] as const)
       assert.equal((await api.send(`${namespace}/${resource}`, { method: "POST", body })).status, 201);
-    const headers = { "impersonate-user": "system:node:n1", "impersonate-group": "system:nodes" };
-    const read = async (): Promise<number> => (await api.send(`${namespace}/secrets/target`, { headers })).status;
+    const read = async (): Promise<number> =>
+      (await api.send(`${namespace}/secrets/target`, { headers: nodeUser })).status;
     assert.equal(await read(), 200);
 
     const key = "/registry/pods/default/p";

@@ -223,11 +223,25 @@ describe("a Signet whose authorizer is another Signet", () => {
     }
     const refused = await http.json<{ message: string }>("/api/v1/secrets", { token });
     assert.match(refused.message, /secrets is forbidden: User "ada" cannot list resource "secrets"/);
-    // system:basic-user, by RBAC here.
     const own = await review("SelfSubjectAccessReview", {
       resourceAttributes: { verb: "list", resource: "configmaps" },
     });
     assert.equal(own.status["allowed"], true);
+
+    const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    const rules = [{ apiGroups: [""], resources: ["secrets"], verbs: ["list"] }];
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "only-here" };
+    const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "ada" }];
+    const metadata = { name: "only-here" };
+    for (const [resource, body] of [
+      ["roles", { metadata, rules }],
+      ["rolebindings", { metadata, roleRef, subjects }],
+    ] as const) {
+      const created = await http.send(`${rbac}/${resource}`, { method: "POST", token: "root-token", body });
+      assert.equal(created.status, 201);
+    }
+    assert.equal((await http.send("/api/v1/namespaces/default/secrets", { token })).status, 200);
+    assert.equal((await http.send("/api/v1/secrets", { token })).status, 403);
   });
 
   it("says that its list of rules is incomplete", async () => {

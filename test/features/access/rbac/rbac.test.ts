@@ -9,6 +9,7 @@ import type { RoleBinding } from "../../../../src/features/access/rbac/role-bind
 import type { Role } from "../../../../src/features/access/rbac/roles.ts";
 import { isTurnOver } from "../../../../src/machinery/scheduling/request-turn.ts";
 import { alwaysAllow, createAuthorization } from "../../../../src/machinery/authorization/authorizer.ts";
+import type { Authorizer } from "../../../../src/machinery/authorization/authorizer.ts";
 import { alice, asks, asksPath, readPods, roleRef, TestRbac, toGroup, toUser, user } from "./rbac-scene.ts";
 import { turnsDuring } from "../../../turns-during.ts";
 
@@ -341,5 +342,20 @@ describe("the chain of authorizers", () => {
   it("has no opinion when no authorizer has one", async () => {
     assert.deepEqual(await createAuthorization(() => [])(asks({ user: alice })), { decision: "noOpinion", reason: "" });
     assert.equal((await createAuthorization(() => [silent("a"), silent(""), silent("b")])(asks())).reason, "a\nb");
+  });
+
+  it("decides and says the same when authorizers answer later", async () => {
+    const later =
+      (authorizer: Authorizer): Authorizer =>
+      async (attributes) =>
+        authorizer(attributes);
+    for (const [authorizers, decision, reason] of [
+      [[later(deny), alwaysAllow], "deny", "no"],
+      [[later(silent("a")), deny, alwaysAllow], "deny", "no"],
+      [[silent("a"), later(silent("b")), later(alwaysAllow), deny], "allow", ""],
+      [[silent("a"), later(silent("b")), silent("c")], "noOpinion", "a\nb\nc"],
+    ] as const) {
+      assert.deepEqual(await createAuthorization(() => authorizers)(asks()), { decision, reason });
+    }
   });
 });

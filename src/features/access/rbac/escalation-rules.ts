@@ -198,7 +198,7 @@ function ruleText(rule: PolicyRule): string {
     ["ResourceNames", rule.resourceNames],
     ["Verbs", rule.verbs],
   ] as const;
-  const shown = parts.flatMap(([label, list]) => (list && list.length > 0 ? [`${label}:${quoted(list)}`] : []));
+  const shown = parts.flatMap(([label, list]) => (list ? [`${label}:${quoted(list)}`] : []));
   return `{${shown.join(", ")}}`;
 }
 

@@ -146,6 +146,17 @@ describe("the author of a role", () => {
     });
   });
 
+  it("is refused with a word about rules that were left out, when the author has too many to gather", async () => {
+    const resourceNames = Array.from({ length: 10_000 }, (_, index) => `${"n".repeat(100)}${index}`);
+    const objects = holdsReadPods().bind("ns", { kind: "Role", name: "lost" }, toAlice);
+    for (let large = 0; large < 3; large += 1) objects.grantIn("ns", [{ ...readPods, resourceNames }], toAlice);
+    const lost = `roles.${group} "lost" not found`;
+    const errors = `${lost}, the user has more rules than can be listed: not all of them are there`;
+    await assert.rejects(guards(objects)(written(role([everything]))), ({ message }: Error) =>
+      message.endsWith(`; resolution errors: [[${errors}]]`),
+    );
+  });
+
   it("may not change even its labels without its rules, but may change what garbage collection needs", async () => {
     const admit = guards(new TestRbac());
     const oldObject = role([everything]);
@@ -232,6 +243,18 @@ describe("the author of a binding", () => {
     await assert.rejects(admit(written(binding("Role", "", "ns"))), refused("Name parameter required."));
     const unknown = binding("Nope", "weak", "ns");
     await assert.rejects(admit(written(unknown)), refused('unsupported role reference kind: "Nope"'));
+  });
+
+  it("may be in system:masters, whatever the reference names: its validation comes later", async () => {
+    const admit = guards(objects());
+    const root = { user: user("root", "system:masters") };
+    for (const [kind, name, namespace] of [
+      ["Role", "strong", "ns"],
+      ["Role", "absent", "ns"],
+      ["Nope", "weak", "ns"],
+    ] as const) {
+      await admit(written(binding(kind, name, namespace), root));
+    }
   });
 
   it("may grant any role with the verb bind on that role", async () => {

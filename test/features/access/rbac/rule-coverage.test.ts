@@ -160,6 +160,29 @@ describe("the rules that a user holds", () => {
     assert.deepEqual(uncoveredRules([{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }], [wide("a")]), []);
   });
 
+  it("are compared with bounded work also where each has to be looked at, which leaves permissions uncovered that are held", () => {
+    const everything = { verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
+    const named = (index: number) => rule({ verbs: many("v", 100), resources: [`r${index}`] });
+    const ofPaths = (index: number) => ({ verbs: many("v", 10), nonResourceURLs: many(`/p${index}/`, 10) });
+    const list = <T>(count: number, make: (index: number) => T): T[] =>
+      Array.from({ length: count }, (_, index) => make(index));
+    const wide = { verbs: many("w", 11), apiGroups: many("g", 10), resources: many("r", 10) };
+    for (const [held, wanted] of [
+      // Each path is looked for in each rule of many paths.
+      [list(3000, ofPaths), list(100, ofPaths)],
+      // Each wanted rule is compared with each held one, whose lists are long,
+      [[...list(1000, named), everything], list(20, () => wide)],
+      // or covers much of the wanted one.
+      [
+        [...list(1000, () => rule({ verbs: ["*"], apiGroups: ["other"] })), everything],
+        [rule({ verbs: many("v", 2000) })],
+      ],
+    ] as const) {
+      const { isCutShort, uncovered } = compared(held, wanted);
+      assert.ok(isCutShort && uncovered.length > 0);
+    }
+  });
+
   it("are compared in steps, one for each permission and each held rule", () => {
     const held = many("r", 1000).map((resource) => rule({ resources: [resource] }));
     const wanted = rule({ verbs: many("v", 11), apiGroups: many("g", 10), resources: many("r", 10) });

@@ -115,26 +115,50 @@ describe("followed authorizers", () => {
     connected.close();
   });
 
-  it("read the kubeconfig of a webhook again when it changes", async () => {
-    const kubeconfig = (server: string) =>
-      fileOf("hook.yaml", {
-        clusters: [{ name: "hook", cluster: { server } }],
-        contexts: [{ name: "hook", context: { cluster: "hook" } }],
-        "current-context": "hook",
-      });
-    const { connected, look, types } = await follow({
+  const kubeconfig = (server: string): string =>
+    fileOf("hook.yaml", {
+      clusters: [{ name: "hook", cluster: { server } }],
+      contexts: [{ name: "hook", context: { cluster: "hook" } }],
+      "current-context": "hook",
+    });
+  const configured = (): string =>
+    fileOf("with-hook.yaml", {
+      apiVersion: "apiserver.config.k8s.io/v1",
+      kind: "AuthorizationConfiguration",
+      authorizers: [
+        { type: "RBAC", name: "rbac" },
+        {
+          type: "Webhook",
+          name: "hook",
+          webhook: {
+            timeout: "5s",
+            subjectAccessReviewVersion: "v1",
+            matchConditionSubjectAccessReviewVersion: "v1",
+            failurePolicy: "NoOpinion",
+            connectionInfo: { type: "KubeConfigFile", kubeConfigFile: kubeconfig("https://one.example") },
+          },
+        },
+      ],
+    });
+  for (const [flag, flags] of Object.entries({
+    "authorization-webhook-config-file": () => ({
       "authorization-mode": "RBAC,Webhook",
       "authorization-webhook-config-file": kubeconfig("https://one.example"),
+    }),
+    "authorization-config": () => ({ "authorization-config": configured() }),
+  })) {
+    it(`read the kubeconfig of a webhook of --${flag} again when it changes`, async () => {
+      const { connected, look, types } = await follow(flags());
+      const first = connected.authorizers();
+      kubeconfig("https://another.example");
+      assert.deepEqual(look(), ["success"]);
+      assert.notEqual(connected.authorizers(), first);
+      kubeconfig("http://no-tls.example");
+      assert.match(look()[1] ?? "", new RegExp(`--${flag}: .*kubeconfig .* is not a URL such as https`));
+      assert.deepEqual(types(), ["RBAC", "Webhook"]);
+      connected.close();
     });
-    const first = connected.authorizers();
-    kubeconfig("https://another.example");
-    assert.deepEqual(look(), ["success"]);
-    assert.notEqual(connected.authorizers(), first);
-    kubeconfig("http://no-tls.example");
-    assert.match(look()[1] ?? "", /--authorization-webhook-config-file: kubeconfig .* is not a URL such as https/);
-    assert.deepEqual(types(), ["RBAC", "Webhook"]);
-    connected.close();
-  });
+  }
 });
 
 describe("a Signet whose authorizer is another Signet", () => {

@@ -343,6 +343,26 @@ describe("a bootstrap token", () => {
     assert.equal((await ask(servers[0], token, signingRequest(`race-${winner}`))).status, 403, "another key");
   });
 
+  it("that is not for one use is valid for one machine after the other, and its Secret does not change", async () => {
+    const token = await bootstrapToken({});
+    const path = `/api/v1/namespaces/platform-system/secrets/bootstrap-token-${token.split(".")[0]}`;
+    const secret = async () => answerOf(await sendInProcess(servers[0], path, { token: "admin" }));
+    const unused = await secret();
+    for (const node of ["many-1", "many-2"]) {
+      assert.equal((await ask(servers[0], token, signingRequest(node))).status, 201);
+    }
+    assert.deepEqual(await secret(), unused);
+  });
+
+  it("that is gone is valid for no machine, also for somebody who acts as its user", async () => {
+    const groups = ["system:bootstrappers", "system:bootstrappers:signet:default-node-token"];
+    const headers = { "impersonate-user": "system:bootstrap:abcdef", "impersonate-group": groups };
+    const sent = { method: "POST", token: "admin", headers, body: signingRequest("gone-1") };
+    const answer = await sendInProcess(servers[0], requests, sent);
+    assert.equal(answer.status, 403);
+    assert.match(messageOf(answer), /: the bootstrap token is gone$/);
+  });
+
   it("for one use is not spent by a request that is refused", async () => {
     const token = await bootstrapToken({ isForOneUse: true });
     const bad = signingRequest("late-1") as { spec: { usages: string[] } };

@@ -251,6 +251,24 @@ for (const profile of ["platform", "kubernetes"] as const) {
       assert.equal((await http.send(path, { ...request, token: "n1" })).status, 201);
     });
 
+    it("may request no token without an audience where no volume asks for one", async () => {
+      const spec = {
+        nodeName: "n1",
+        containers: [{ name: "c", image: "i" }],
+        serviceAccountName: "default",
+        automountServiceAccountToken: false,
+        volumes: [{ name: "empty", projected: {} }],
+      };
+      await create(pods, { apiVersion: "v1", kind: "Pod", metadata: { name: "empty" }, spec });
+      const { metadata } = await http.json(`${pods}/empty`);
+      const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "empty", uid: metadata.uid };
+      for (const audiences of [{}, { audiences: null }, { audiences: [] }]) {
+        const body = { spec: { ...audiences, boundObjectRef } };
+        const path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+        assert.match(await refusalOf(path, { method: "POST", body }), /audience "" not found in pod spec volume/);
+      }
+    });
+
     it("gets the reason in an access review", async () => {
       const { status } = await http.json<{ status: unknown }>(
         `/apis/${names.group("authorization")}/v1/selfsubjectaccessreviews`,

@@ -46,7 +46,7 @@ export function serverAccess(flags: ServerAccessFlags): ServerAccess {
 
 /** Reads the current context: the agent has the flag --kubeconfig, but neither --context nor --token. */
 function contextOf(file: string): Partial<KubeconfigContext> {
-  const context = readSettingsKubeconfig("kubeconfig", { file });
+  const context = readSettingsKubeconfig("kubeconfig", file);
   if (context.transport.headers === undefined) return context;
   throw new UsageError(
     `--kubeconfig: kubeconfig ${file}: its user acts as another one, which no agent can; remove "as"`,

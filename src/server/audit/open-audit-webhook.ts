@@ -60,6 +60,6 @@ function followWebhook(file: string, followed: FollowedFiles): () => OpenedWebho
 }
 
 function openedWebhook(file: string): OpenedWebhook {
-  const { transport, files } = readSettingsKubeconfig(webhookFlag, { file, isFollowed: true });
+  const { transport, files } = readSettingsKubeconfig(webhookFlag, file);
   return { server: transport.server, transport: httpsTransport(transport), files };
 }

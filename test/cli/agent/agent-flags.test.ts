@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -166,6 +167,27 @@ describe("the connection to a server", () => {
     assert.equal(caCertificates(), other);
     rmSync(caFile);
     assert.equal(caCertificates(), other);
+  });
+
+  it("refuses a kubeconfig that is a pipe, or whose CA is half written, because the agent reads it again", () => {
+    const folder = temporaryFolder();
+    const [pipe, kubeconfig, authority] = [join(folder, "pipe"), join(folder, "kubeconfig"), join(folder, "ca.crt")];
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        clusters: [{ name: "c", cluster: { server, "certificate-authority": "ca.crt" } }],
+        users: [{ name: "u", user: { token: "t" } }],
+        contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+        "current-context": "x",
+      }),
+    );
+    const { certificatePem } = newPair();
+    writeFileSync(authority, certificatePem.slice(0, -100));
+    assert.throws(() => serverAccess({ server: [], kubeconfig }), /^UsageError: --kubeconfig: .*it breaks off$/);
+    writeFileSync(authority, certificatePem);
+    assert.equal(serverAccess({ server: [], kubeconfig }).caCertificates(), certificatePem);
+    execFileSync("mkfifo", [pipe]);
+    assert.throws(() => serverAccess({ server: [], kubeconfig: pipe }), /^UsageError: --kubeconfig: .*pipe is a pipe/);
   });
 
   it("is configured by a kubeconfig, and flags take precedence", () => {

@@ -57,7 +57,7 @@ function openVersion(
   { file, cacheMilliseconds, version }: WebhookSettings,
   { log, ...options }: OpenWebhookOptions,
 ): OpenedVersion {
-  const { transport: connection, files } = readSettingsKubeconfig(flag, { file, isFollowed: true });
+  const { transport: connection, files } = readSettingsKubeconfig(flag, file);
   const transport = httpsTransport({ ...connection, timeoutMilliseconds });
   const webhook = connection.server;
   const ask = askWebhook({ transport, version });

@@ -112,6 +112,8 @@ function askingFault(error: Error, dataDirectory: string): Error {
       );
     case "EINVAL":
     case "EACCES":
+    case "ENOTDIR":
+    case "ELOOP":
       return new UnusableFile(`${socketPath(dataDirectory)}: ${socketFailureReason(error)}`, { cause: error });
     default:
       return error;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
@@ -54,6 +54,17 @@ test("the agent, and commands for it, say that the data directory's name is too 
   const refusal = { name: "UnusableFile", message: /too long for a socket; name a shorter data directory$/ };
   await assert.rejects(readAgentStatus(long), refusal);
   await assert.rejects(renewThroughAgent(long, "client"), refusal);
+});
+
+test("commands for an agent say that its data directory is a file, or a link to itself", async (context) => {
+  const directory = socketFolder();
+  context.after(() => rmSync(directory, { recursive: true }));
+  const [file, loop] = [join(directory, "file"), join(directory, "loop")];
+  writeFileSync(file, "");
+  symlinkSync("loop", loop);
+  const refusal = (message: RegExp) => ({ name: "UnusableFile", message });
+  await assert.rejects(readAgentStatus(file), refusal(/agent\.sock: a part of the path is a file, not a folder; name/));
+  await assert.rejects(renewThroughAgent(loop, "client"), refusal(/agent\.sock: its symbolic links form a loop; name/));
 });
 
 test("the agent's control socket answers 404 to every target that is no command of it", async (context) => {

@@ -6,13 +6,17 @@ import { parseJsonObject } from "../machinery/api/json/json-object.ts";
 import type { JsonObject } from "../machinery/api/json/json-object.ts";
 import { closeServer, createServer, request } from "../machinery/http/connections/http1/node-http.ts";
 import { fileFailureReason, UnusableFile } from "../machinery/files/unusable-file.ts";
+import { agentFaults } from "./agent-status.ts";
 import type { AgentStatus } from "./agent-status.ts";
+import { statusText } from "./agent-status-text.ts";
 import type { RunningAgent } from "./start-agent.ts";
 import type { Log } from "../machinery/logging/log.ts";
 
 /** The socket's path: in the data directory, where only the agent's user can make files. */
 const socketPath = (dataDirectory: string): string => join(dataDirectory, "agent.sock");
 const answerMilliseconds = 10_000;
+/** In characters. The status of hundreds of certificates has a hundredth of it. */
+const longestAnswer = 16 * 2 ** 20;
 
 interface ControlSocket {
   close(): Promise<void>;
@@ -66,10 +70,20 @@ function answer(response: ServerResponse, agent: RunningAgent | undefined): void
   } else send(404, { message: "there is no such command" });
 }
 
-export const readAgentStatus = async (dataDirectory: string): Promise<AgentStatus> => ({
-  outages: [], // an agent of an older version does not send outages
-  ...((await ask(dataDirectory, { method: "GET", path: "/status" })) as Omit<AgentStatus, "outages">), // the answer of an agent
-});
+/** Asks the agent for its status. Throws UnusableFile, also when the answer is not one that commands can show. */
+export async function readAgentStatus(dataDirectory: string): Promise<AgentStatus> {
+  const status: AgentStatus = {
+    outages: [], // an agent of an older version does not send outages
+    ...((await ask(dataDirectory, { method: "GET", path: "/status" })) as Omit<AgentStatus, "outages">), // the answer of an agent
+  };
+  try {
+    statusText(status);
+    agentFaults(status);
+  } catch {
+    throw unreadableAnswer();
+  }
+  return status;
+}
 
 export async function renewThroughAgent(dataDirectory: string, name: string): Promise<void> {
   await ask(dataDirectory, { method: "POST", path: `/renew?name=${encodeURIComponent(name)}` });
@@ -80,25 +94,33 @@ function ask(
   { method, path }: { readonly method: string; readonly path: string },
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const sent = request(
-      { socketPath: socketPath(dataDirectory), method, path, timeout: answerMilliseconds },
-      (answer) => {
-        let text = "";
-        answer.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-        answer.on("error", reject);
-        answer.on("end", () => {
-          const body = parseJsonObject(text);
-          if (body === undefined) reject(unusableAgent("gives an answer that cannot be read"));
-          else if ((answer.statusCode ?? 500) < 300) resolve(body);
-          else reject(new UnusableFile(refusalIn(body)));
-        });
-      },
-    );
-    sent.on("timeout", () => sent.destroy(unusableAgent("does not answer")));
-    sent.on("error", (error) => reject(askingFault(error, dataDirectory)));
+    const sent = request({ socketPath: socketPath(dataDirectory), method, path }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+        if (text.length > longestAnswer) fail(unreadableAnswer());
+      });
+      answer.on("error", fail);
+      answer.on("end", () => {
+        clearTimeout(timer);
+        const body = parseJsonObject(text);
+        if (body === undefined) reject(unreadableAnswer());
+        else if ((answer.statusCode ?? 500) < 300) resolve(body);
+        else reject(new UnusableFile(refusalIn(body)));
+      });
+    });
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      reject(askingFault(error, dataDirectory));
+      sent.destroy();
+    };
+    const timer = setTimeout(() => fail(unusableAgent("does not answer")), answerMilliseconds);
+    sent.on("error", fail);
     sent.end();
   });
 }
+
+const unreadableAnswer = (): UnusableFile => unusableAgent("gives an answer that cannot be read");
 
 const unusableAgent = (fault: string): UnusableFile =>
   new UnusableFile(`the agent ${fault}; look at its log, or restart it`);
@@ -110,6 +132,8 @@ function askingFault(error: Error, dataDirectory: string): Error {
       return new UnusableFile(
         `no agent runs with the data directory ${dataDirectory}; start it, or name its --config or --data-dir`,
       );
+    case "ECONNRESET":
+      return unusableAgent("does not answer to the end");
     case "EINVAL":
     case "EACCES":
     case "ENOTDIR":

@@ -8,7 +8,7 @@ import { approvalAdvice } from "./certificates/approval-advice.ts";
 /** The output of `signet agent status`: a table of the certificates, and a line for each fault or notice. */
 export const statusText = (status: AgentStatus): string =>
   [
-    `node ${status.nodeName}`,
+    `node ${printable(status.nodeName)}`,
     textTable(
       status.certificates.map((certificate) => certificateRow(certificate, status.now)),
       { header: ["CERTIFICATE", "STATE", "EXPIRES", "RENEWED AT"], width: terminalWidth() },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openControlSocket, readAgentStatus, renewThroughAgent } from "../../src/agent/agent-control.ts";
@@ -100,6 +100,35 @@ test("a command says what to do when what listens at the socket does not answer 
   });
   const message = "the agent gives an answer that cannot be read; look at its log, or restart it";
   await assert.rejects(readAgentStatus(directory), { name: "UnusableFile", message });
+});
+
+test("a command says what to do when the answer is no status, is endless, or breaks off", async (context) => {
+  const directory = socketFolder();
+  const page = "x".repeat(2 ** 20);
+  const send = (response: ServerResponse): void => void response.write(page, (fault) => fault ?? send(response));
+  const answers: ((response: ServerResponse) => void)[] = [
+    (response) => response.end('{"nodeName":"n1"}'),
+    (response) => response.end('{"nodeName":"n1","certificates":[null]}'),
+    send,
+    (response) => {
+      response.writeHead(200, { "content-length": 100 }).write("{");
+      setImmediate(() => response.destroy());
+    },
+  ];
+  let next = 0;
+  const server = createServer((_request, response) => answers[next++]?.(response));
+  server.listen(join(directory, "agent.sock"));
+  await once(server, "listening");
+  context.after(() => {
+    server.close();
+    rmSync(directory, { recursive: true });
+  });
+  for (const _ of answers) {
+    await assert.rejects(readAgentStatus(directory), {
+      name: "UnusableFile",
+      message: /^the agent (?:gives an answer that cannot be read|does not answer to the end); look at its log, or/,
+    });
+  }
 });
 
 test("a command understands the status of an agent that has run since before an upgrade", async (context) => {

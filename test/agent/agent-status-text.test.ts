@@ -36,6 +36,13 @@ describe("the status of an agent", () => {
     assert.doesNotMatch(statusText({ ...silent, certificates: [missing] }), /answered/);
   });
 
+  it("has no character of another program that steers a terminal", () => {
+    const steering = "\x1b[31m";
+    const certificate = { ...missing, name: steering, failure: steering };
+    const text = statusText({ ...idle, nodeName: steering, certificates: [certificate], outages: [steering] });
+    assert.ok(!text.includes("\x1b"), text);
+  });
+
   it("says who can approve a pending request", () => {
     const serving = { ...missing, name: "serving", pendingRequest: "node-csr-x", signerName: "example.com/serving" };
     const text = statusText({ ...idle, certificates: [serving] });

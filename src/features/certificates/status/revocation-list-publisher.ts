@@ -60,6 +60,7 @@ class RevocationListPublisher {
   readonly #options: RevocationListPublisherOptions;
   readonly #refreshMilliseconds: number;
   readonly #clock: Clock;
+  readonly #monotonic: Clock;
   readonly #log: Pick<Log, "info" | "error">;
   readonly #namespace: string;
   readonly #revocations: FollowedObjects<Revocation>;
@@ -75,20 +76,22 @@ class RevocationListPublisher {
   #isSynced = false;
   /** Whether `#publishSoon` has already queued the lists. */
   #isDue = false;
-  /** When to publish at the earliest, and when the inventory was last searched for all lists, both in milliseconds since the epoch. */
+  /** When to publish at the earliest, on the monotonic clock. */
   #notBefore = 0;
+  /** When the inventory was last searched for all lists, in milliseconds since the epoch. */
   #searchedAt = 0;
   /** The CAs whose lists were published, and the base URLs of these lists. */
   #publishedFor = "";
   #encodedLines = 0;
 
   constructor(context: ControllerContext, options: RevocationListPublisherOptions) {
-    const { name, client, clock, informers, log, names } = context;
+    const { name, client, clock, monotonic, informers, log, names } = context;
     const { settings } = options;
     this.#name = name;
     this.#options = options;
     this.#refreshMilliseconds = Math.min(longestRefreshMilliseconds, settings.listLifetimeMilliseconds / 4);
     this.#clock = clock;
+    this.#monotonic = monotonic;
     this.#log = log;
     this.#namespace = names.namespaces.system;
     this.#revocations = informers.of(revocationResource(names));
@@ -141,9 +144,7 @@ class RevocationListPublisher {
   #publishSoon(): void {
     if (this.#isDue || !this.#isSynced) return;
     this.#isDue = true;
-    const pauseMilliseconds = Math.max(settlingMilliseconds, this.#notBefore - this.#clock.now());
-    // Bounded, because the clock may have been set back.
-    this.#queue.addAfter(listsKey, Math.min(longestPauseMilliseconds, pauseMilliseconds));
+    this.#queue.addAfter(listsKey, Math.max(settlingMilliseconds, this.#notBefore - this.#monotonic.now()));
   }
 
   async #reconcile(key: string): Promise<string> {
@@ -195,7 +196,7 @@ class RevocationListPublisher {
     const signed = new Set(authorities.map(({ certificate }) => authorityId(certificate)));
     const stored = { configMaps: this.#configMaps, namespace: this.#namespace };
     await this.#withoutKeys.report({ ...stored, signed, now: this.#clock.now() });
-    this.#notBefore = this.#clock.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
+    this.#notBefore = this.#monotonic.now() + Math.min(longestPauseMilliseconds, busyMilliseconds / busyShare);
     if (failures.length > 1) throw new AggregateError(failures, [...new Set(failures.map(messageOf))].join("; "));
     if (failures.length > 0) throw failures[0];
     this.#queue.addAfter(listsKey, this.#refreshMilliseconds);

@@ -49,9 +49,10 @@ export async function migrateStorage(location: StoreLocation, options: MigrateOp
   checkOwner(directory);
   const folder = lockDataDirectory(directory);
   try {
-    if (to === "lmdb") refuseStore(directory, unfinishedStore(directory));
     const source = await openDecryptedStore(locationIn(from, location));
     try {
+      // Later than the source, which says so when its objects are in this store already.
+      if (to === "lmdb") refuseStore(directory, unfinishedStore(directory));
       return await moveObjects(source, { to: locationIn(to, location), options });
     } finally {
       await source.close();

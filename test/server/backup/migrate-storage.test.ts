@@ -134,6 +134,7 @@ describe("moving a server's objects", { skip: skipsEtcd }, () => {
 
     await migrate("etcd", "lmdb");
     await assert.rejects(startTestServer({ storage: "lmdb", dataDirectory, settings }), /were moved away/);
+    await assert.rejects(migrate("etcd", "lmdb"), /were moved away: use the store that they are in now/);
     await onServer({}, async (api) => {
       assert.ok((await versionOf(api)) > second);
       assert.ok(await isGone(api, second), "a watch from before begins again");

@@ -142,6 +142,16 @@ describe("a credential that is checked outside this process", () => {
     await assert.rejects(async () => bad(request()), is401);
   });
 
+  it("does not make a request anonymous whose earlier credential was refused", async () => {
+    const bad: Credential = { ...slow(() => Promise.resolve(notApplicable)), authenticate: () => refused("no") };
+    const ask = createAuthentication({
+      ...options,
+      credentials: [bad, slow(() => Promise.resolve(notApplicable)), bearerToken(verifyToken, [apiAudience])],
+    });
+    await assert.rejects(async () => ask(request()), is401);
+    assert.equal((await ask(request({ authorization: "Bearer static" }))).username, "dave");
+  });
+
   it("ends the request in its own words when it was not checked, and not with a 401", async () => {
     const busy = askThenTokens(slow(() => Promise.reject(tooManyRequests("later", 1))));
     await assert.rejects(async () => busy(request({ authorization: "Bearer static" })), {

@@ -162,6 +162,20 @@ describe("a machine that is locked out", () => {
     assert.deepEqual(await codes(), all(201));
   });
 
+  it("does not lock out a user of whom something else has its name: a Pod, a team", async () => {
+    const keys = ["authentication.platform.io/pod-name", "authentication.platform.io", "example.com/node-name", "team"];
+    const extras = keys.map((key) => [`x-remote-extra-${encodeURIComponent(key).toLowerCase()}`, "web-1"]);
+    const as = (headers: Readonly<Record<string, string>>) =>
+      codesOf(servers, {
+        certificates: [certificateOf("proxy", proxies)],
+        headers: { "x-remote-user": "ann", ...headers },
+      });
+    await lock();
+    assert.deepEqual(await as(Object.fromEntries(extras) as Record<string, string>), [201, 201]);
+    assert.deepEqual(await as({ "x-remote-extra-authentication.platform.io%2fnode-name": "web-1" }), [401, 401]);
+    await unlock();
+  });
+
   it("is refused for every verb, every subresource, streams and paths outside the API", async () => {
     const node = "/api/v1/nodes/web-1";
     const lease = "/apis/coordination.platform.io/v1/namespaces/platform-node-lease/leases";

@@ -1,22 +1,12 @@
 import { existsSync } from "node:fs";
-import { checkParentFolders } from "../machinery/files/folders/check-parent-folders.ts";
-import { checkUnshared, ownFolder } from "../machinery/files/folders/owned-folder.ts";
+import { ownGuardedFolder } from "../machinery/files/folders/own-guarded-folder.ts";
+import { checkUnshared } from "../machinery/files/folders/owned-folder.ts";
 import type { OwnedFolder } from "../machinery/files/folders/owned-folder.ts";
 import { certificatesFolder } from "./certificates/managed-certificate.ts";
 
-/**
- * Takes ownership of an agent's data directory, as `ownFolder` does. Throws UnusableFile, also when another user could put a folder with
- * other keys in its place.
- */
-export function ownDataDirectory(dataDirectory: string): OwnedFolder {
-  checkParentFolders(dataDirectory, {});
-  return ownFolder(dataDirectory, {
-    beforeLock() {
-      checkParentFolders(dataDirectory, { mustExist: true }); // it may have been missing before
-      checkCertificatesFolder(dataDirectory);
-    },
-  });
-}
+/** Takes ownership of an agent's data directory, as `ownGuardedFolder` does. Throws UnusableFile. */
+export const ownDataDirectory = (dataDirectory: string): OwnedFolder =>
+  ownGuardedFolder(dataDirectory, () => checkCertificatesFolder(dataDirectory));
 
 /**
  * Throws UnusableFile when other users can write to the folder of the certificates: they could put their own key in the place of one.

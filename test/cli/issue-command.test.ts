@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -102,6 +112,15 @@ describe("signet certificates issue", () => {
     assert.equal(refused.code, exitCodes.usage.code);
     assert.match(refused.stderr, /--key-out: .+mine\.key is there already.*move it away/);
     assert.equal(text(file("mine.key")), "mine");
+  });
+
+  it("keeps no key where other users could put a link in the place of its folder", async () => {
+    mkdirSync(file("shared"));
+    chmodSync(file("shared"), 0o777);
+    const refused = await issue("web", ...web, "--out", file("shared/web.pem"));
+    assert.equal(refused.code, exitCodes.usage.code);
+    assert.match(refused.stderr, /shared can be changed by all users, .* or another folder for --out\n$/);
+    assert.deepEqual(readdirSync(file("shared")), []);
   });
 
   it("replaces the certificate at the next run when its options have changed, and only then", async () => {

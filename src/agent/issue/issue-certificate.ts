@@ -2,7 +2,8 @@ import { join } from "node:path";
 import type { Names } from "../../machinery/api/names.ts";
 import type { ApiClient } from "../../machinery/client/api-client.ts";
 import { CommandFailure, commandRefused } from "../../machinery/command-line/command-failure.ts";
-import { ownFolder } from "../../machinery/files/folders/owned-folder.ts";
+import { ownGuardedFolder } from "../../machinery/files/folders/own-guarded-folder.ts";
+import type { OwnedFolder } from "../../machinery/files/folders/owned-folder.ts";
 import { removeUnfinishedFiles } from "../../machinery/files/unfinished-files.ts";
 import { Repetition } from "../../machinery/loops/repetition.ts";
 import { UnusableFile } from "../../machinery/files/unusable-file.ts";
@@ -235,12 +236,13 @@ class Issuance {
   }
 }
 
-function ownState(name: string, folder: string): ReturnType<typeof ownFolder> {
+function ownState(name: string, folder: string): OwnedFolder {
   try {
-    return ownFolder(folder);
+    return ownGuardedFolder(folder);
   } catch (error) {
     if (!(error instanceof UnusableFile)) throw error;
-    throw new UnusableFile(`the key and state of the certificate ${name}: ${error.message}, or choose another NAME`, {
+    const advice = "or choose another NAME, or another folder for --out";
+    throw new UnusableFile(`the key and state of the certificate ${name}: ${error.message}, ${advice}`, {
       cause: error,
     });
   }

@@ -261,7 +261,6 @@ export class CertificateManager {
       await work.pause();
       signal.throwIfAborted();
       this.#pendingRequest = undefined;
-      if (this.#renewal === "asked") throw new Error("a new key was asked for meanwhile");
       this.#refuseWorse(pair, specification);
       this.#install(pair, { specification, answered });
       this.#succeed(cause);

@@ -55,7 +55,7 @@ async function reportOn(files: readonly string[], flags: VerifyFlags): Promise<C
 function* reportLines(report: ChainReport, { publicKey, checkpoint }: VerifyFlags): Generator<string> {
   const { files, faults, signedUntil, signedLate, checkpoints } = report;
   for (const { file, lines, first, last } of files) {
-    const count = `${lines} ${lines === 1 ? "line" : "lines"}`;
+    const count = counted(lines, "line");
     yield last === 0 ? `${file}: ${count}, none with a number` : `${file}: ${count}, numbers ${first} to ${last}`;
   }
   for (const fault of faults) yield `fault: ${fault}`;

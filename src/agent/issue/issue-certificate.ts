@@ -55,15 +55,12 @@ const reviewMilliseconds = 5 * 60_000;
  * use. Throws CommandFailure, UsageError, UnusableFile, or the error that says why the server did not answer. The key and the request are
  * kept in the folder `.signet-NAME` beside the files, so that another run continues.
  */
-export async function obtainCertificate(
-  order: IssueOrder,
-  options: ObtainOptions,
-): Promise<{ readonly certificate: Certificate | undefined }> {
+export async function obtainCertificate(order: IssueOrder, options: ObtainOptions): Promise<Certificate | undefined> {
   const folder = stateFolderOf(order.name, order.files);
   const output = issuedOutput(order.files, folder);
   const owned = ownState(order.name, folder);
   try {
-    return { certificate: await new Issuance({ order, options, folder, output }).run() };
+    return await new Issuance({ order, options, folder, output }).run();
   } finally {
     owned.release();
   }

@@ -39,7 +39,7 @@ export async function runIssueProgram(program: IssueProgram): Promise<void> {
   try {
     const { names, timeoutMilliseconds } = connection;
     const left = `the same command continues, with the same key and request for ${program.name}`;
-    const { certificate } = await interruptible(left, (signal) =>
+    const certificate = await interruptible(left, (signal) =>
       obtainCertificate(program, {
         names,
         client: () => connection.client,

@@ -1,6 +1,5 @@
 /** The gRPC status codes that the store distinguishes. */
 export const grpcStatus = {
-  ok: 0,
   canceled: 1,
   unknown: 2,
   invalidArgument: 3,

@@ -1,5 +1,6 @@
 import { Counter, Gauge } from "prom-client";
 import type { Registry } from "prom-client";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 
 /** A value of a metric. Values with the same labels are added up. */
 export type Sample<Label extends string> = readonly [labels: Readonly<Record<Label, string>>, value: number];
@@ -15,7 +16,7 @@ export interface CollectedMetric<Label extends string> {
   /** When several processes are one server, whether the largest or the smallest of their values is shown. Default: the sum. */
   readonly aggregator?: "max" | "min";
   /** All values now. Called for each scrape. A gauge does not show labels that are left out. */
-  readonly read: () => Samples<Label> | Promise<Samples<Label>>;
+  readonly read: () => MaybePromise<Samples<Label>>;
 }
 
 /** Adds a metric whose values are read at each scrape, from counts that are kept elsewhere. */

@@ -1,5 +1,6 @@
 import { badRequest } from "../../api/api-error.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { shortTextLength, smallObjectLength } from "../../scheduling/request-turn.ts";
 import { listObjects } from "../../registry/reads/list-objects.ts";
 import { parseListOptions } from "../../registry/reads/list-options.ts";
@@ -29,7 +30,7 @@ export function negotiateObject(
 export function getRequest(
   registry: ResourceRegistry,
   resourceRequest: Pick<ResourceRequest, "info"> & TurnTaker,
-): HttpResponse | Promise<HttpResponse> {
+): MaybePromise<HttpResponse> {
   const { request, info } = resourceRequest;
   const mediaType = negotiateObject(registry, resourceRequest);
   const found = registry.get(info, { resourceVersion: resourceVersionOf(request.query), waiter: request });
@@ -40,7 +41,7 @@ export function getRequest(
 }
 
 interface Found {
-  readonly found: StoredObject | Promise<StoredObject>;
+  readonly found: MaybePromise<StoredObject>;
   /** The length of the longest object that is answered without a turn, in characters. */
   readonly longest: number;
 }

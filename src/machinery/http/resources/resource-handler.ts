@@ -3,6 +3,7 @@ import type { AdmissionRule, Authorize, Verb } from "../../api/attributes.ts";
 import { systemClock, systemSchedule } from "../../api/clock.ts";
 import type { Clock, Schedule } from "../../api/clock.ts";
 import type { HttpResponse } from "../../api/http-message.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { smallObjectLength } from "../../scheduling/request-turn.ts";
 import type { ResourceRequest } from "./resource-request.ts";
 import { compileReview } from "../../registry/definition/compile-kind.ts";
@@ -130,7 +131,7 @@ const isOfMany: ReadonlySet<Verb> = new Set<Verb>(["list", "watch", "deletecolle
 /** Failures carry the warnings too, except for requests that upstream's router refuses. */
 async function withWarnings(
   { request, warnings }: ResourceRequest,
-  answer: () => HttpResponse | Promise<HttpResponse>,
+  answer: () => MaybePromise<HttpResponse>,
 ): Promise<HttpResponse> {
   try {
     return warnings.addTo(await answer());
@@ -141,7 +142,7 @@ async function withWarnings(
   }
 }
 
-type Answer = (registry: ResourceRegistry, request: ResourceRequest) => HttpResponse | Promise<HttpResponse>;
+type Answer = (registry: ResourceRegistry, request: ResourceRequest) => MaybePromise<HttpResponse>;
 
 const answers: Readonly<Record<Verb, Answer>> = {
   get: getRequest,

@@ -1,4 +1,5 @@
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { rateLimitedReport } from "../../logging/rate-limited-report.ts";
 import type { PathRoute, PathRoutes } from "./path-routes.ts";
 import { plainText } from "../plain-text.ts";
@@ -11,7 +12,7 @@ export interface HealthCheck {
   /** Absent: all endpoints. */
   readonly endpoints?: readonly HealthEndpoint[];
   /** Throws or rejects when something is wrong. The reason is logged but not included in the answer. */
-  check(): void | Promise<void>;
+  check(): MaybePromise<void>;
 }
 
 export interface HealthOptions {

@@ -1,5 +1,6 @@
 import { routeMethodNotAllowed, routeNotAcceptable } from "../../api/api-error.ts";
 import type { HttpRequest, HttpResponse } from "../../api/http-message.ts";
+import type { MaybePromise } from "../../api/maybe-promise.ts";
 import { routeAccepts } from "../accept-header.ts";
 import { textResponse } from "../response.ts";
 
@@ -11,7 +12,7 @@ export interface PathRoute {
   readonly allowsSlash?: boolean;
   /** The media types that the Accept header must allow, else 406. Absent: the header is ignored. */
   readonly produces?: readonly string[];
-  handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
+  handle(request: HttpRequest): MaybePromise<HttpResponse>;
 }
 
 /** Routes by path. A path with a trailing slash, such as `/pki/`, is for everything below it. */
@@ -21,7 +22,7 @@ export type PathRoutes = ReadonlyMap<string, PathRoute>;
 export function routePath(
   routes: PathRoutes,
   { path, request }: { readonly path: string; readonly request: HttpRequest },
-): HttpResponse | Promise<HttpResponse> | undefined {
+): MaybePromise<HttpResponse> | undefined {
   const route = routes.get(path) ?? routeWithSlash(routes, path) ?? folderRoute(routes, path);
   if (route === undefined) return undefined;
   if (route.methods === "get" && request.method !== "GET") throw routeMethodNotAllowed();

@@ -191,6 +191,17 @@ describe("a token under review", () => {
     await assert.rejects(async () => later("other", checkFor([apiAudience])), { code: 429 });
   });
 
+  it("is refused with every verifier's reason, or with the first failure, also when verifiers answer later", async () => {
+    const busy = (message: string) => () => Promise.reject(tooManyRequests(message, 1));
+    const reasons = [() => refused("one"), async () => refused("two"), () => refused("three")];
+    assert.deepEqual(
+      await firstGoodToken(reasons)("token", checkFor([apiAudience])),
+      refused("[invalid bearer token, one, two, three]"),
+    );
+    const failing = firstGoodToken([busy("first"), ...reasons, busy("second")]);
+    await assert.rejects(async () => failing("token", checkFor([apiAudience])), { message: "first" });
+  });
+
   it("is answered with upstream's message when it is invalid", async () => {
     const error = async (token: string): Promise<string> => {
       const found = await review(token, ["b"]);

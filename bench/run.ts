@@ -77,9 +77,9 @@ async function measureLoads(): Promise<Record<string, LoadResult>> {
     scratch,
   });
   const measured: Record<string, LoadResult> = { "bare server": ceiling };
-  for (const { name, path, body, token } of listsOnly ? [] : workloads) {
+  for (const { name, path, accept, body, token } of listsOnly ? [] : workloads) {
     const { cpuSeconds } = server;
-    measured[name] = await h2load({ name, url: server.url + path, token, body, seconds, cpuSeconds, scratch });
+    measured[name] = await h2load({ name, url: server.url + path, token, accept, body, seconds, cpuSeconds, scratch });
   }
   console.log("workload             requests/s   share   p50 ms   p99 ms   failed");
   for (const [name, load] of Object.entries(measured)) {

@@ -62,9 +62,12 @@ interface Round {
 
 const rows: string[][] = [];
 try {
-  for (const { name, path, body, token } of workloads) {
+  for (const { name, path, accept, body, token } of workloads) {
     const loadServer = (): Promise<LoadResult> =>
-      h2load({ ...{ name, url: server.url + path, token, body, seconds, scratch }, cpuSeconds: server.cpuSeconds });
+      h2load({
+        ...{ name, url: server.url + path, token, accept, body, seconds, scratch },
+        cpuSeconds: server.cpuSeconds,
+      });
     // Compiles the code.
     await loadServer();
     const rounds: Round[] = [];

@@ -62,11 +62,11 @@ async function load(sides: readonly Side[], index: number): Promise<Answers> {
     sides.map(async ({ server, workloads }, side): Promise<LoadResult> => {
       const workload = workloads[index];
       if (workload === undefined) throw new Error("the servers have other workloads");
-      const { name, path, body, token } = workload;
+      const { name, path, accept, body, token } = workload;
       const folder = join(scratch, `load-${side}`);
       mkdirSync(folder, { recursive: true });
       return await h2load({
-        ...{ name, url: `${server.url}${path}`, token, body, seconds, scratch: folder },
+        ...{ name, url: `${server.url}${path}`, token, accept, body, seconds, scratch: folder },
         cpuSeconds: () => server.cpuSeconds(),
         launcher: onCore(1),
         connections: (16 * workers) / sides.length,

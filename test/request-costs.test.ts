@@ -16,6 +16,7 @@ interface Limits {
  */
 const limits: ReadonlyMap<string, Limits> = new Map([
   ["get", { allocatedBytes: 12_600, systemCalls: 2.2, copiedBytes: 500 }],
+  ["list", { allocatedBytes: 122_100, systemCalls: 2.2, copiedBytes: 19_600 }],
   ["selfsubjectreview", { allocatedBytes: 34_500, systemCalls: 2.2, copiedBytes: 1_400 }],
   ["tokenreview", { allocatedBytes: 35_100, systemCalls: 2.2, copiedBytes: 2_490 }],
   ["tokenrequest", { allocatedBytes: 39_200, systemCalls: 2.2, copiedBytes: 1_730 }],

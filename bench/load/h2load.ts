@@ -10,6 +10,8 @@ export interface Load {
   readonly name: string;
   readonly url: string;
   readonly token: string;
+  /** Default: JSON. */
+  readonly accept?: string | undefined;
   readonly body?: unknown;
   readonly seconds: number;
   /** Seconds of processor time that the server has used until now. */
@@ -34,11 +36,22 @@ export interface LoadResult {
 
 /** Runs h2load (Debian: nghttp2-client) for a while. */
 export async function h2load(load: Load): Promise<LoadResult> {
-  const { name, url, token, body, seconds, cpuSeconds, scratch, launcher = [], connections = 16 } = load;
+  const {
+    name,
+    url,
+    token,
+    accept = "application/json",
+    body,
+    seconds,
+    cpuSeconds,
+    scratch,
+    launcher = [],
+    connections = 16,
+  } = load;
   const log = join(scratch, `${name}.log`);
   const [program, ...args] = [...launcher, "h2load", `--log-file=${log}`] as const;
   args.push("--duration", String(seconds), "--clients", String(connections), "--max-concurrent-streams", "4");
-  args.push("-H", `authorization: Bearer ${token}`, "-H", "accept: application/json");
+  args.push("-H", `authorization: Bearer ${token}`, "-H", `accept: ${accept}`);
   if (body !== undefined) {
     const file = join(scratch, `${name}.json`);
     writeFileSync(file, JSON.stringify(body));

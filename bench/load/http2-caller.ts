@@ -3,7 +3,7 @@ import http2 from "node:http2";
 export interface CallOptions {
   readonly body?: unknown;
   readonly token?: string;
-  readonly accept?: string;
+  readonly accept?: string | undefined;
 }
 
 /** One HTTP/2 connection for set-up, lists and watches. */

@@ -10,6 +10,7 @@ import type { ServerProcess } from "../processes/server-process.ts";
 /** Of the workloads that one request makes. */
 export const requestNames = [
   "get",
+  "list",
   "selfsubjectreview",
   "tokenreview",
   "tokenrequest",
@@ -23,11 +24,15 @@ export const workloadNames = [...requestNames, "certificate"] as const;
 export interface Workload {
   readonly name: string;
   readonly path: string;
+  /** Default: JSON. */
+  readonly accept?: string | undefined;
   readonly body?: unknown;
   readonly token: string;
 }
 
 export const accounts = "/api/v1/namespaces/bench/serviceaccounts";
+/** A list that is too long to be made at once, and too short to be made in turns of the event loop. */
+const listed = { path: "/api/v1/namespaces/bench-list/serviceaccounts", count: 60 };
 
 export const serviceAccount = (metadata: Record<string, unknown>): unknown => ({
   apiVersion: "v1",
@@ -41,7 +46,7 @@ const tokenRequest = (names: Names, audiences: readonly string[]): unknown => ({
   spec: { audiences, expirationSeconds: 3600 },
 });
 
-/** The requests that a server is loaded with; makes the namespace, the account and the token that they name. */
+/** The requests that a server is loaded with; makes the namespaces, the accounts and the token that they need. */
 export async function prepareWorkloads(
   { url, caCertificates }: Pick<ServerProcess, "url" | "caCertificates">,
   names: Names = platformNames,
@@ -49,9 +54,13 @@ export async function prepareWorkloads(
   const authentication = `${names.group("authentication")}/v1`;
   const certificates = `${names.group("certificates")}/v1`;
   const caller = new Http2Caller(url, { ca: caCertificates, token: adminToken });
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench" } };
-  await caller.call("POST", "/api/v1/namespaces", { body: namespace });
+  for (const name of ["bench", "bench-list"]) {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    await caller.call("POST", "/api/v1/namespaces", { body: namespace });
+  }
   await caller.call("POST", accounts, { body: serviceAccount({ name: "bench" }) });
+  for (let made = 0; made < listed.count; made++)
+    await caller.call("POST", listed.path, { body: serviceAccount({ name: `listed-${made}` }) });
   const issued = await caller.call("POST", `${accounts}/bench/token`, { body: tokenRequest(names, []) });
   caller.close();
   const { token } = (JSON.parse(issued.text) as { status: { token: string } }).status; // a TokenRequest
@@ -60,6 +69,12 @@ export async function prepareWorkloads(
   );
   return [
     { name: "get", path: `${accounts}/bench`, token: adminToken },
+    {
+      name: "list",
+      path: listed.path,
+      accept: "application/json;as=Table;v=v1;g=meta.k8s.io",
+      token: adminToken,
+    },
     {
       name: "selfsubjectreview",
       path: `/apis/${authentication}/selfsubjectreviews`,
@@ -89,9 +104,13 @@ export async function prepareWorkloads(
 }
 
 /** Sends a workload's requests, 32 at a time on one connection. Rejects when one is not answered with 2xx. */
-export async function sendRequests(caller: Http2Caller, { name, path, body }: Workload, count: number): Promise<void> {
+export async function sendRequests(
+  caller: Http2Caller,
+  { name, path, accept, body }: Workload,
+  count: number,
+): Promise<void> {
   await repeatConcurrently({ times: count, concurrency: 32 }, async () => {
-    const { status, text } = await caller.call(body === undefined ? "GET" : "POST", path, { body });
+    const { status, text } = await caller.call(body === undefined ? "GET" : "POST", path, { accept, body });
     if (status < 200 || status > 299) throw new Error(`${name}: ${status} ${text}`);
   });
 }

@@ -13,13 +13,14 @@ interface ParentFolderOptions {
 /**
  * Throws UnusableFile when another user could replace a folder: a user who can rename a folder above it, or who owns a link of its path,
  * could put another folder or a link in its place. Root, the process's own user and `uid` are allowed to (sshd: `StrictModes`), and groups
- * too, because many systems give each user a group of its own.
+ * too, because many systems give each user a group of its own. The owner of `/` counts as root: in a user namespace without root, such as
+ * systemd makes for a user's own units, all other users have one number (user_namespaces(7)).
  */
 export function checkParentFolders(folder: string, { uid, mustExist = false }: ParentFolderOptions): void {
   const user = process.geteuid?.();
   if (user === undefined) return; // Windows has no file modes
   try {
-    checkSteps(folder, { trusted: new Set([0, user, uid]), mustExist });
+    checkSteps(folder, { trusted: new Set([0, lstatSync("/").uid, user, uid]), mustExist });
   } catch (error) {
     throw asUnusableFile(folder, error);
   }

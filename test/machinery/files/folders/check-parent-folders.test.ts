@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from "node:fs";
+import fs, { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from "node:fs";
+import type { PathLike, Stats } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
 import { checkParentFolders } from "../../../../src/machinery/files/folders/check-parent-folders.ts";
@@ -8,6 +10,7 @@ import { temporaryFolder } from "../../../temporary-folder.ts";
 
 const skip = process.getuid?.() === 0 ? false : "only root can give files to others";
 const other = 4711;
+const nobody = 65534;
 
 describe("the way to a folder", () => {
   let top: string;
@@ -70,6 +73,24 @@ describe("the way to a folder", () => {
     checkParentFolders(folder, {});
     chmodSync(join(top, "srv"), 0o1777);
     refuses(folder, /web belongs to another user/);
+  });
+
+  it("is safe in a sandbox that shows root as nobody, but not below a folder of a user whom it shows", { skip }, () => {
+    const { lstatSync } = fs;
+    const lstatInSandbox = (path: PathLike): Stats => {
+      const status = lstatSync(path);
+      return Object.assign(status, { uid: status.uid === 0 ? nobody : status.uid });
+    };
+    Reflect.set(fs, "lstatSync", lstatInSandbox);
+    syncBuiltinESMExports();
+    try {
+      checkParentFolders(folder, {});
+      chownSync(join(top, "srv"), other, other);
+      refuses(folder, /srv belongs to another user/);
+    } finally {
+      Reflect.set(fs, "lstatSync", lstatSync);
+      syncBuiltinESMExports();
+    }
   });
 
   it("may lead through many links", () => {

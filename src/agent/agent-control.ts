@@ -140,7 +140,7 @@ function askingFault(error: Error, dataDirectory: string): Error {
     case "ELOOP":
       return new UnusableFile(`${socketPath(dataDirectory)}: ${socketFailureReason(error)}`, { cause: error });
     default:
-      return error;
+      return errorCode(error).startsWith("HPE_") ? unreadableAnswer() : error; // Node.js's errors for what is no HTTP
   }
 }
 

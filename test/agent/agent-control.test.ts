@@ -109,6 +109,7 @@ test("a command says what to do when the answer is no status, is endless, or bre
   const answers: ((response: ServerResponse) => void)[] = [
     (response) => response.end('{"nodeName":"n1"}'),
     (response) => response.end('{"nodeName":"n1","certificates":[null]}'),
+    (response) => response.socket?.end("SSH-2.0-agent\r\n"),
     send,
     (response) => {
       response.writeHead(200, { "content-length": 100 }).write("{");

@@ -136,7 +136,7 @@ function tryMaking({ ownership, hasLinks }: Made, folder: string): void {
 
 /** Throws UnusableFile for a file that is itself a mount, as in a container: no other file can replace it. */
 function checkNotMounted(file: string): void {
-  if (!existsSync(file) || mountOf(file) === mountOf(realpathSync(dirname(file)))) return;
+  if (!existsSync(file) || mountOf(file) === mountOf(realpathSync.native(dirname(file)))) return;
   throw new UnusableFile(`${file} is mounted by itself, so it cannot be replaced; mount its folder in its place`);
 }
 

@@ -29,7 +29,7 @@ export function sharedFileFaults({ flags, configuration, trustBundlesOfFlags }: 
   const reads = (file: string | undefined, user: string): void => {
     if (file === undefined) return;
     users.set(placeOf(file), user);
-    if (existsSync(file)) users.set(realpathSync(file), user);
+    if (existsSync(file)) users.set(realpathSync.native(file), user);
   };
   reads(flags.config, "the configuration");
   reads(flags.kubeconfig, "the kubeconfig");
@@ -81,6 +81,6 @@ const placeOf = (file: string): string => {
 
 /** A path whose existing part has no links. */
 function withoutLinks(path: string): string {
-  if (existsSync(path)) return realpathSync(path);
+  if (existsSync(path)) return realpathSync.native(path);
   return dirname(path) === path ? path : join(withoutLinks(dirname(path)), basename(path));
 }

@@ -214,7 +214,7 @@ function ownKeys(config: ServerConfig): OwnKeys {
   const keys = readEncryptionKeys(config.encryption, config.dataDirectory) ?? [];
   if (keys.length === 0) throw new UsageError(`${named} does not exist: signet serve makes it when it starts first`);
   // The target of a link. A file that replaced the link itself would be lost when somebody makes the link again.
-  const file = lstatSync(named).isSymbolicLink() ? realpathSync(named) : named;
+  const file = lstatSync(named).isSymbolicLink() ? realpathSync.native(named) : named;
   try {
     accessSync(dirname(file), constants.W_OK);
   } catch (cause) {

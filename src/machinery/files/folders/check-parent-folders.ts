@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import type { Stats } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, isAbsolute, resolve } from "node:path";
 import { UnusableFile, asUnusableFile } from "../unusable-file.ts";
 
 interface ParentFolderOptions {
@@ -30,7 +30,7 @@ function checkSteps(
   folder: string,
   { trusted, mustExist }: { readonly trusted: ReadonlySet<number | undefined>; readonly mustExist: boolean },
 ): void {
-  const itself = existsSync(folder) ? realpathSync(folder) : undefined;
+  const itself = existsSync(folder) ? realpathSync.native(folder) : undefined;
   for (const { path, status } of wayTo(resolve(folder), new Set())) {
     if (status === undefined) {
       if (mustExist) throw new UnusableFile(`${path} has just been removed; let no other program remove it`);
@@ -64,13 +64,16 @@ interface Step {
   readonly status: Stats | undefined;
 }
 
-/** The folders and links that lead to a path, then the path itself. */
+/** The folders and links that lead to a path, then the path itself. In a link, `..` leaves the folder to which a link before it leads. */
 function* wayTo(path: string, seen: Set<string>): Iterable<Step> {
-  if (seen.has(path)) return;
-  seen.add(path);
   const above = dirname(path);
   if (above !== path) yield* wayTo(above, seen);
-  const status = lstatSync(path, { throwIfNoEntry: false });
-  yield { path, status };
-  if (status?.isSymbolicLink() === true) yield* wayTo(resolve(realpathSync(above), readlinkSync(path)), seen);
+  const place = existsSync(above) ? resolve(realpathSync.native(above), basename(path)) : path;
+  if (seen.has(place)) return;
+  seen.add(place);
+  const status = lstatSync(place, { throwIfNoEntry: false });
+  yield { path: place, status };
+  if (status?.isSymbolicLink() !== true) return;
+  const target = readlinkSync(place);
+  yield* wayTo(isAbsolute(target) ? target : `${dirname(place)}/${target}`, seen); // `join` would drop `link/..`
 }

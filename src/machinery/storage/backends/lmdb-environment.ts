@@ -117,7 +117,7 @@ export function openEnvironment({
   onBroken = () => {},
 }: LmdbEnvironmentOptions): LmdbEnvironment {
   makeStoreFolder(directory);
-  const path = realpathSync(directory);
+  const path = realpathSync.native(directory);
   const shared = opened.get(path);
   if (shared !== undefined) {
     checkProfile(storedFormat(shared.environment), profile);
@@ -238,7 +238,7 @@ export function storedProfile(directory: string): string | undefined {
 }
 
 function formatIn(directory: string): string | undefined {
-  const shared = opened.get(realpathSync(directory));
+  const shared = opened.get(realpathSync.native(directory));
   if (shared !== undefined) return storedFormat(shared.environment);
   const opening = new OpeningLock(openingLockIn(directory));
   try {

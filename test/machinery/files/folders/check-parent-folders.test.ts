@@ -93,6 +93,15 @@ describe("the way to a folder", () => {
     }
   });
 
+  it("leaves the folder that a link leads to where another link has `..` behind it", () => {
+    symlinkSync("srv/web", join(top, "current"));
+    mkdirSync(join(top, "srv", "data"));
+    symlinkSync("current/../data", join(top, "data"));
+    checkParentFolders(join(top, "data"), { mustExist: true });
+    chmodSync(join(top, "srv"), 0o777);
+    refuses(join(top, "data"), /srv can be changed by all users/);
+  });
+
   it("may lead through many links", () => {
     let way = folder;
     for (let count = 0; count < 20; count++) {

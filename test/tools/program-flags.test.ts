@@ -21,7 +21,7 @@ test("a program for developers prints the comment at its top for --help", () => 
 for (const [words, message] of [
   [["--requests=many"], 'compare.ts: --requests takes a whole number, not "many"\n\n'],
   [["--requests=-1"], 'compare.ts: --requests takes a whole number, not "-1"\n\n'],
-  [["--only", "certificates"], "compare.ts: --only takes one of get, selfsubjectreview, "],
+  [["--only", "certificates"], "compare.ts: --only takes one of get, list, selfsubjectreview, "],
   [["--only"], "compare.ts: Option '--only <value>' argument missing\n\n"],
   [["--request=3"], "compare.ts: Unknown option '--request'."],
   [[], "compare.ts: name the folder of the other CHECKOUT\n\n"],
